@@ -50,10 +50,12 @@ impl MongoServer {
     /// When there is no program for it, the directory is taken or unusable, or the server ends or does not
     /// answer within 30 s.
     pub async fn start(options: MongoOptions) -> Result<Self, SupervisorError> {
-        let (kind, path) = Places::from_environment().mongo()?;
-        let (kind, logged) = match kind {
-            MongoProgram::Mongod => (kind, "Waiting for connections"),
-            MongoProgram::SecantusRust | MongoProgram::SecantusPython => (kind, "listening on"),
+        let (program, path) = Places::from_environment().mongo()?;
+        let (kind, logged) = match program {
+            MongoProgram::Mongod => (MongoKind::Mongod, "Waiting for connections"),
+            MongoProgram::SecantusRust | MongoProgram::SecantusPython => {
+                (MongoKind::StandIn, "listening on")
+            }
         };
         prepare(&options.dir)?;
         let sign = Sign::MongoHello { logged };
@@ -62,18 +64,14 @@ impl MongoServer {
             &options.dir,
             options.port,
             sign,
-            |dir, port| match kind {
+            |dir, port| match program {
                 MongoProgram::Mongod => mongod(path.clone(), dir, port),
                 MongoProgram::SecantusRust | MongoProgram::SecantusPython => {
-                    stand_in(path.clone(), dir, port, options.durable)
+                    stand_in(program, path.clone(), dir, port, options.durable)
                 }
             },
         )
         .await?;
-        let kind = match kind {
-            MongoProgram::Mongod => MongoKind::Mongod,
-            MongoProgram::SecantusRust | MongoProgram::SecantusPython => MongoKind::StandIn,
-        };
         Ok(Self { server, kind })
     }
 
@@ -162,7 +160,7 @@ fn config_path(dir: &Path) -> PathBuf {
 }
 
 /// A replica set of one, for transactions and change streams exist only in a replica set.
-fn mongod(program: PathBuf, dir: &Path, port: u16) -> Launch {
+fn mongod(path: PathBuf, dir: &Path, port: u16) -> Launch {
     let mut arguments: Vec<OsString> = [
         "--replSet",
         REPLICA_SET,
@@ -183,13 +181,17 @@ fn mongod(program: PathBuf, dir: &Path, port: u16) -> Launch {
     ]);
     // Its journal is always on, and the driver's write concern decides what waits for it.
     Launch {
-        program,
+        program: path,
         arguments,
         environment: Vec::new(),
     }
 }
 
-fn stand_in(program: PathBuf, dir: &Path, port: u16, durable: bool) -> Launch {
+/// Left to itself, the stand-in loses acknowledged writes when it is killed, whatever the write concern. Two
+/// settings cure that: syncing on commit, and handing each commit to the system without waiting for the disk.
+const WRITE_THROUGH: &str = "transaction_sync=(enabled=true,method=none)";
+
+fn stand_in(kind: MongoProgram, path: PathBuf, dir: &Path, port: u16, durable: bool) -> Launch {
     let mut arguments: Vec<OsString> = vec![
         "--host".into(),
         "127.0.0.1".into(),
@@ -201,26 +203,32 @@ fn stand_in(program: PathBuf, dir: &Path, port: u16, durable: bool) -> Launch {
         data_dir(dir).into(),
         "--cache-size".into(),
         "256M".into(),
-        "--log-file-max".into(),
-        "10MB".into(),
     ];
-    // Left to itself it loses acknowledged writes when it is killed, whatever the write concern. Both
-    // settings cure that: syncing on commit, and handing each commit to the system without syncing.
-    let write_through = if durable {
+    // The size of a journal file, which is allocated whole. The Python build has the same one built in.
+    if kind == MongoProgram::SecantusRust {
+        arguments.extend(["--log-file-max".into(), "10MB".into()]);
+    }
+    if durable {
         arguments.push("--sync-on-commit".into());
-        None
-    } else {
-        Some("transaction_sync=(enabled=true,method=none)")
-    };
+    }
+    let write_through = (!durable).then_some(WRITE_THROUGH);
     let environment = vec![
-        ("SECANTUS_WT_CONFIG_EXTRA", write_through),
-        // It honours this, and it is meant for us.
+        // The Rust build appends this to its own settings; the storage engine reads the other one itself.
+        (
+            "SECANTUS_WT_CONFIG_EXTRA",
+            write_through.filter(|_| kind == MongoProgram::SecantusRust),
+        ),
+        (
+            "WIREDTIGER_CONFIG",
+            write_through.filter(|_| kind == MongoProgram::SecantusPython),
+        ),
+        // It would honour this, and it is meant for us.
         ("RUST_LOG", None),
         // Else the Python build keeps the line that says it listens in a buffer.
         ("PYTHONUNBUFFERED", Some("1")),
     ];
     Launch {
-        program,
+        program: path,
         arguments,
         environment,
     }

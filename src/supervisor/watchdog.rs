@@ -38,6 +38,8 @@ impl Watchdog {
             .arg(pid.to_string())
             .arg(dir)
             .current_dir("/")
+            // What it runs is part of every system, wherever our own PATH may lead.
+            .env("PATH", "/usr/bin:/bin")
             // A Ctrl-C meant for us must not end it before us.
             .process_group(0)
             .stdin(Stdio::piped())

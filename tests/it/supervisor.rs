@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpStream as StdTcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bson::{Document, doc};
@@ -53,6 +53,16 @@ fn listens(port: u16) -> bool {
 /// Whether the process runs in `dir`: false also once it has ended and nobody has waited for it yet.
 fn runs_in(dir: &Path, pid: u32) -> bool {
     fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir.canonicalize().unwrap())
+}
+
+/// A process of the test's own, ended with the test however that ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
@@ -191,28 +201,30 @@ async fn a_server_left_over_from_a_killed_run_is_stopped() {
     // One program has several names on Debian and acts by the one it is called by.
     let program = fs::read_link(format!("/proc/{}/exe", example.pid().unwrap())).unwrap();
     let port = orbit::supervisor::free_port().unwrap();
-    let mut leftover = Command::new(program)
-        .arg0("redis-server")
-        .args([
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            &port.to_string(),
-            "--save",
-            "",
-        ])
-        .current_dir(dir.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    fs::write(dir.path().join("redis.pid"), leftover.id().to_string()).unwrap();
+    let mut leftover = Ended(
+        Command::new(program)
+            .arg0("redis-server")
+            .args([
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                &port.to_string(),
+                "--save",
+                "",
+            ])
+            .current_dir(dir.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    fs::write(dir.path().join("redis.pid"), leftover.0.id().to_string()).unwrap();
     until("the leftover listens", || listens(port)).await;
 
     let redis = RedisServer::start(options(dir.path(), AppendFsync::Off))
         .await
         .unwrap();
     assert!(
-        leftover.try_wait().unwrap().is_some(),
+        leftover.0.try_wait().unwrap().is_some(),
         "the leftover still runs"
     );
     assert_eq!(ask_redis(redis.port(), "PING").await, "+PONG\r\n");
@@ -221,38 +233,40 @@ async fn a_server_left_over_from_a_killed_run_is_stopped() {
 #[tokio::test]
 async fn a_process_that_only_has_the_number_of_an_old_server_is_left_alone() {
     let dir = TempDir::new().unwrap();
-    let mut bystander = Command::new("sleep")
-        .arg("60")
-        .current_dir(dir.path())
-        .spawn()
-        .unwrap();
-    fs::write(dir.path().join("redis.pid"), bystander.id().to_string()).unwrap();
+    let mut bystander = Ended(
+        Command::new("sleep")
+            .arg("60")
+            .current_dir(dir.path())
+            .spawn()
+            .unwrap(),
+    );
+    fs::write(dir.path().join("redis.pid"), bystander.0.id().to_string()).unwrap();
     let redis = RedisServer::start(options(dir.path(), AppendFsync::Off))
         .await
         .unwrap();
     assert!(
-        bystander.try_wait().unwrap().is_none(),
+        bystander.0.try_wait().unwrap().is_none(),
         "the bystander was ended"
     );
     assert_eq!(ask_redis(redis.port(), "PING").await, "+PONG\r\n");
-    bystander.kill().unwrap();
-    bystander.wait().unwrap();
 }
 
 #[tokio::test]
 async fn a_server_does_not_outlive_a_process_that_is_killed() {
     let dir = TempDir::new().unwrap();
-    let mut owner = Command::new(env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "supervisor::start_a_redis_and_wait",
-            "--include-ignored",
-            "--nocapture",
-        ])
-        .env(HELPER_DIR, dir.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let owner = Ended(
+        Command::new(env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "supervisor::start_a_redis_and_wait",
+                "--include-ignored",
+                "--nocapture",
+            ])
+            .env(HELPER_DIR, dir.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     until("the helper has a server", || {
         dir.path().join("ready").exists()
     })
@@ -264,8 +278,8 @@ async fn a_server_does_not_outlive_a_process_that_is_killed() {
         .unwrap();
     assert!(runs_in(dir.path(), pid));
 
-    owner.kill().unwrap();
-    owner.wait().unwrap();
+    // Kills it with SIGKILL.
+    drop(owner);
     until("the watchdog ends the server", || !runs_in(dir.path(), pid)).await;
 }
 
