@@ -39,6 +39,17 @@ impl Live {
         self.remove(event, self.keys.product_keys(event), keys, status, token).await
     }
 
+    /// Gives an opening back before its time. Does nothing if the token is not good any more.
+    ///
+    /// # Errors
+    /// When the live store does not answer; then the token expires by itself.
+    pub async fn release_opening(&self, event: EventId, token: &OpeningToken) -> Result<()> {
+        let opening = [self.keys.opening(event)];
+        self.remove(event, self.keys.product_keys(event), &opening, SaleStatus::NotStarted, Some(token))
+            .await
+            .map(|_| ())
+    }
+
     async fn remove(
         &self,
         event: EventId,
