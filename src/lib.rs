@@ -1,5 +1,6 @@
 //! Orbit.
 pub mod auth;
+pub mod catalogue;
 pub mod config;
 pub mod domain;
 pub mod error;

@@ -1,0 +1,3 @@
+//! Events and products as their sellers keep them, and their images.
+
+pub mod image;
