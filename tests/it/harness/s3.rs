@@ -10,7 +10,7 @@ use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// The server; it and what it keeps are gone when this is dropped.
 pub struct S3Server {
@@ -18,7 +18,8 @@ pub struct S3Server {
     pub bucket: String,
     pub access_key: String,
     pub secret_key: String,
-    accepting: JoinHandle<()>,
+    /// Dropped, and so aborted, together with the server.
+    _accepting: JoinSet<()>,
     _folder: TempDir,
 }
 
@@ -38,12 +39,15 @@ impl S3Server {
         let mut service = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
         service.set_auth(SimpleAuth::from_single(access_key, secret_key));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, service.build()));
         Self {
-            endpoint: format!("http://{}", listener.local_addr().unwrap()),
+            endpoint,
             bucket: bucket.to_owned(),
             access_key: access_key.to_owned(),
             secret_key: secret_key.to_owned(),
-            accepting: tokio::spawn(accept(listener, service.build())),
+            _accepting: accepting,
             _folder: folder,
         }
     }
@@ -80,12 +84,6 @@ impl S3Server {
         let content_type = object.content_type().unwrap_or_default().to_owned();
         let cache_control = object.cache_control().unwrap_or_default().to_owned();
         Some(StoredObject { bytes: object.body.collect().await.unwrap().to_vec(), content_type, cache_control })
-    }
-}
-
-impl Drop for S3Server {
-    fn drop(&mut self) {
-        self.accepting.abort();
     }
 }
 
