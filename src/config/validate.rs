@@ -61,7 +61,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 17] = [
+        let positive: [(&str, u64); 19] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -79,6 +79,8 @@ impl Config {
             ("sale.opening_ttl_ms", self.sale.opening_ttl_ms),
             ("sale.recovery_interval_ms", self.sale.recovery_interval_ms),
             ("auth.revocation_poll_ms", self.auth.revocation_poll_ms),
+            ("media.decode_workers", self.media.decode_workers as u64),
+            ("media.deadline_ms", self.media.deadline_ms),
         ];
         problems.extend(
             positive.iter().filter(|(_, value)| *value == 0).map(|(name, _)| format!("{name} must be at least 1")),

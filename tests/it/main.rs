@@ -1,1 +1,6 @@
+//! The integration tests.
 
+mod harness {
+    pub mod s3;
+}
+mod media;
