@@ -24,5 +24,6 @@ pub mod http;
 pub mod reports;
 pub mod sale;
 pub mod store;
+pub mod supervisor;
 pub mod task;
 pub mod telemetry;

@@ -1,6 +1,9 @@
-//! The integration tests.
+//! The integration tests: one binary, real servers.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-mod harness {
-    pub mod s3;
-}
+mod deploy;
+mod harness;
 mod media;
+mod ratchets;
+mod sale;
+mod supervisor;
