@@ -163,7 +163,7 @@ mod tests {
             with_header(r#"{"alg":"RS256","typ":"JWT"}"#),
             with_header(r#"{"alg":"HS512","typ":"JWT"}"#),
             with_header(r#"{"alg":"HS256","typ":"JWT","kid":"../../dev/null"}"#),
-            issue(&tokens, now_s() - 7200),
+            issue(&tokens, now_s() - 7201),
             String::new(),
             "a.b.c".to_owned(),
         ];

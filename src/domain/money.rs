@@ -49,7 +49,9 @@ impl Money {
         let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {
             return Err(match text.strip_prefix('-') {
-                Some(rest) if rest.parse::<f64>().is_ok() => MoneyError::OutOfRange,
+                Some(rest) if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
+                    MoneyError::OutOfRange
+                }
                 _ => MoneyError::NotDecimal,
             });
         }

@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod orders;
 pub mod products;
 mod query;
+pub mod replica_set;
 pub mod revocations;
 pub mod verifications;
 

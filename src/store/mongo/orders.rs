@@ -323,7 +323,7 @@ impl Orders {
         let call = async { self.collection.list_indexes().await?.try_collect::<Vec<_>>().await };
         let indexes = within(self.deadline, "looking at indexes", call).await?;
         Ok(indexes.iter().any(|index| {
-            index.keys == doc! { "reservationId": 1 }
+            index.keys.keys().eq(["reservationId"])
                 && index.options.as_ref().and_then(|options| options.unique) == Some(true)
         }))
     }

@@ -69,9 +69,10 @@ impl Actor {
     }
 
     fn signed(mut self, email: String, reply: Reply, status: u16) -> Self {
-        self.token = reply.headers.get("set-cookie").and_then(|cookie| {
-            Some(cookie.strip_prefix("token=")?.split(';').next()?.to_owned())
-        });
+        self.token = reply
+            .headers
+            .get("set-cookie")
+            .and_then(|cookie| Some(cookie.strip_prefix("token=")?.split(';').next()?.to_owned()));
         self.id = reply.expect(status)["user"]["_id"].as_str().unwrap().to_owned();
         self.email = email;
         self
@@ -126,7 +127,13 @@ impl Actor {
     }
 
     /// A multipart form; a file is `(field, bytes)` and typed as existing clients type it.
-    pub async fn form(&self, method: Method, path: &str, text: &[(&str, &str)], file: Option<(&str, Vec<u8>)>) -> Reply {
+    pub async fn form(
+        &self,
+        method: Method,
+        path: &str,
+        text: &[(&str, &str)],
+        file: Option<(&str, Vec<u8>)>,
+    ) -> Reply {
         let mut form = Form::new();
         for (name, value) in text {
             form = form.text((*name).to_owned(), (*value).to_owned());

@@ -27,23 +27,27 @@ fn keep<T: Send + Sync + 'static>(value: T) {
 async fn start() -> Servers {
     let redis_url = match std::env::var("ORBIT_TEST_REDIS_URL") {
         Ok(url) => url,
-        Err(_) => on_a_lasting_runtime(async {
-            let server = own_redis().await;
-            let url = server.url();
-            keep(server);
-            url
-        })
-        .await,
+        Err(_) => {
+            on_a_lasting_runtime(async {
+                let server = own_redis().await;
+                let url = server.url();
+                keep(server);
+                url
+            })
+            .await
+        }
     };
     let mongo_uri = match std::env::var("ORBIT_TEST_MONGO_URI") {
         Ok(uri) => uri,
-        Err(_) => on_a_lasting_runtime(async {
-            let server = own_mongo().await;
-            let uri = server.uri();
-            keep(server);
-            uri
-        })
-        .await,
+        Err(_) => {
+            on_a_lasting_runtime(async {
+                let server = own_mongo().await;
+                let uri = server.uri();
+                keep(server);
+                uri
+            })
+            .await
+        }
     };
     Servers { redis_url, mongo_uri }
 }
@@ -51,9 +55,8 @@ async fn start() -> Servers {
 /// A child process belongs to the runtime that started it, and each test's runtime ends with the test.
 async fn on_a_lasting_runtime<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
-    let runtime = RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-    });
+    let runtime = RUNTIME
+        .get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
     runtime.spawn(work).await.unwrap()
 }
 
