@@ -1,1 +1,29 @@
-//! Orbit.
+//! Orbit: flash sales that never sell a unit twice.
+//!
+//! The life of a sale, and where each step lives:
+//!
+//! 1. A seller prepares an event and its products: [`catalogue`], kept in MongoDB ([`store::mongo`]), images in S3
+//!    ([`store::media`]). An administrator approves the seller: [`accounts`].
+//! 2. Opening streams the inventory into Redis ([`store::live`]) through a worker pool, and flips the status last:
+//!    [`sale`].
+//! 3. Buyers reserve. One Lua script decides, in one round trip; nothing else is touched.
+//! 4. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
+//! 5. Seller and buyers read their orders: [`reports`].
+//!
+//! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
+//! starts the servers for trials and tests, and `load` plays the buyers.
+
+pub mod accounts;
+pub mod app;
+pub mod auth;
+pub mod catalogue;
+pub mod config;
+pub mod domain;
+pub mod error;
+pub mod http;
+pub mod reports;
+pub mod sale;
+pub mod store;
+pub mod supervisor;
+pub mod task;
+pub mod telemetry;

@@ -35,9 +35,7 @@ impl fmt::Display for ServerName {
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     /// Neither `PATH` nor the directory of installed tools has a program for this server.
-    #[error(
-        "no program to run {server} with (looked for {looked_for}): run scripts/setup, which installs one"
-    )]
+    #[error("no program to run {server} with (looked for {looked_for}): run scripts/setup, which installs one")]
     ProgramMissing {
         /// The server that was wanted.
         server: ServerName,
@@ -81,9 +79,7 @@ pub enum SupervisorError {
     NoFreePort,
 
     /// A server left over from a run that was killed does not go away.
-    #[error(
-        "process {pid} is a {server} left over from an earlier run and cannot be stopped: stop it by hand"
-    )]
+    #[error("process {pid} is a {server} left over from an earlier run and cannot be stopped: stop it by hand")]
     LeftoverStays {
         /// The server it is.
         server: ServerName,

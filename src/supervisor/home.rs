@@ -26,17 +26,11 @@ impl Home {
     pub(super) async fn claim(server: ServerName, dir: &Path) -> Result<Self, SupervisorError> {
         let failed = |action, path: &Path| {
             let path = path.to_path_buf();
-            move |source| SupervisorError::File {
-                action,
-                path,
-                source,
-            }
+            move |source| SupervisorError::File { action, path, source }
         };
         fs::create_dir_all(dir).map_err(failed("create the directory", dir))?;
         // The running server's working directory is compared with this later, so it must be the real path.
-        let dir = dir
-            .canonicalize()
-            .map_err(failed("find the real path of", dir))?;
+        let dir = dir.canonicalize().map_err(failed("find the real path of", dir))?;
         let lock_path = dir.join(format!("{}.lock", server.file_stem()));
         let lock = File::options()
             .create(true)
@@ -51,11 +45,7 @@ impl Home {
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock", &lock_path)(source)),
         }
-        let home = Self {
-            server,
-            dir,
-            _lock: lock,
-        };
+        let home = Self { server, dir, _lock: lock };
         leftover::stop(&home).await?;
         Ok(home)
     }
@@ -78,32 +68,20 @@ impl Home {
 
     pub(super) fn open_log(&self) -> Result<File, SupervisorError> {
         let path = self.log_path();
-        File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(|source| SupervisorError::File {
-                action: "open the log",
-                path,
-                source,
-            })
-    }
-
-    pub(super) fn write_pid(&self, pid: u32) -> Result<(), SupervisorError> {
-        let path = self.pid_path();
-        fs::write(&path, format!("{pid}\n")).map_err(|source| SupervisorError::File {
-            action: "write",
+        File::options().create(true).append(true).open(&path).map_err(|source| SupervisorError::File {
+            action: "open the log",
             path,
             source,
         })
     }
 
+    pub(super) fn write_pid(&self, pid: u32) -> Result<(), SupervisorError> {
+        let path = self.pid_path();
+        fs::write(&path, format!("{pid}\n")).map_err(|source| SupervisorError::File { action: "write", path, source })
+    }
+
     pub(super) fn read_pid(&self) -> Option<i32> {
-        fs::read_to_string(self.pid_path())
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        fs::read_to_string(self.pid_path()).ok()?.trim().parse().ok()
     }
 
     pub(super) fn remove_pid(&self) {
@@ -121,16 +99,12 @@ impl Home {
         let read = || -> io::Result<Vec<u8>> {
             let mut log = File::open(self.log_path())?;
             let length = log.metadata()?.len();
-            log.seek(SeekFrom::Start(
-                offset.max(length.saturating_sub(TAIL_BYTES_MAX)),
-            ))?;
+            log.seek(SeekFrom::Start(offset.max(length.saturating_sub(TAIL_BYTES_MAX))))?;
             let mut bytes = Vec::new();
             log.take(TAIL_BYTES_MAX).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        read()
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        read().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
     /// The last lines the server has logged since `offset`.

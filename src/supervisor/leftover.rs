@@ -35,10 +35,7 @@ pub(super) async fn stop(home: &Home) -> Result<(), SupervisorError> {
         }
     }
     if is_ours(home, pid) {
-        return Err(SupervisorError::LeftoverStays {
-            server: home.server(),
-            pid,
-        });
+        return Err(SupervisorError::LeftoverStays { server: home.server(), pid });
     }
     home.remove_pid();
     Ok(())

@@ -53,24 +53,16 @@ impl MongoServer {
         let (program, path) = Places::from_environment().mongo()?;
         let (kind, logged) = match program {
             MongoProgram::Mongod => (MongoKind::Mongod, "Waiting for connections"),
-            MongoProgram::SecantusRust | MongoProgram::SecantusPython => {
-                (MongoKind::StandIn, "listening on")
-            }
+            MongoProgram::SecantusRust | MongoProgram::SecantusPython => (MongoKind::StandIn, "listening on"),
         };
         prepare(&options.dir)?;
         let sign = Sign::MongoHello { logged };
-        let server = Server::start(
-            ServerName::Mongo,
-            &options.dir,
-            options.port,
-            sign,
-            |dir, port| match program {
-                MongoProgram::Mongod => mongod(path.clone(), dir, port),
-                MongoProgram::SecantusRust | MongoProgram::SecantusPython => {
-                    stand_in(program, path.clone(), dir, port, options.durable)
-                }
-            },
-        )
+        let server = Server::start(ServerName::Mongo, &options.dir, options.port, sign, |dir, port| match program {
+            MongoProgram::Mongod => mongod(path.clone(), dir, port),
+            MongoProgram::SecantusRust | MongoProgram::SecantusPython => {
+                stand_in(program, path.clone(), dir, port, options.durable)
+            }
+        })
         .await?;
         Ok(Self { server, kind })
     }
@@ -144,11 +136,7 @@ fn prepare(dir: &Path) -> Result<(), SupervisorError> {
         source,
     })?;
     let config = config_path(dir);
-    fs::write(&config, "").map_err(|source| SupervisorError::File {
-        action: "write",
-        path: config,
-        source,
-    })
+    fs::write(&config, "").map_err(|source| SupervisorError::File { action: "write", path: config, source })
 }
 
 fn data_dir(dir: &Path) -> PathBuf {
@@ -161,30 +149,14 @@ fn config_path(dir: &Path) -> PathBuf {
 
 /// A replica set of one, for transactions and change streams exist only in a replica set.
 fn mongod(path: PathBuf, dir: &Path, port: u16) -> Launch {
-    let mut arguments: Vec<OsString> = [
-        "--replSet",
-        REPLICA_SET,
-        "--bind_ip",
-        "127.0.0.1",
-        "--nounixsocket",
-        "--wiredTigerCacheSizeGB",
-        "0.25",
-    ]
-    .iter()
-    .map(OsString::from)
-    .collect();
-    arguments.extend([
-        "--port".into(),
-        port.to_string().into(),
-        "--dbpath".into(),
-        data_dir(dir).into(),
-    ]);
+    let mut arguments: Vec<OsString> =
+        ["--replSet", REPLICA_SET, "--bind_ip", "127.0.0.1", "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"]
+            .iter()
+            .map(OsString::from)
+            .collect();
+    arguments.extend(["--port".into(), port.to_string().into(), "--dbpath".into(), data_dir(dir).into()]);
     // Its journal is always on, and the driver's write concern decides what waits for it.
-    Launch {
-        program: path,
-        arguments,
-        environment: Vec::new(),
-    }
+    Launch { program: path, arguments, environment: Vec::new() }
 }
 
 /// Left to itself, the stand-in loses acknowledged writes when it is killed, whatever the write concern. Two
@@ -214,22 +186,12 @@ fn stand_in(kind: MongoProgram, path: PathBuf, dir: &Path, port: u16, durable: b
     let write_through = (!durable).then_some(WRITE_THROUGH);
     let environment = vec![
         // The Rust build appends this to its own settings; the storage engine reads the other one itself.
-        (
-            "SECANTUS_WT_CONFIG_EXTRA",
-            write_through.filter(|_| kind == MongoProgram::SecantusRust),
-        ),
-        (
-            "WIREDTIGER_CONFIG",
-            write_through.filter(|_| kind == MongoProgram::SecantusPython),
-        ),
+        ("SECANTUS_WT_CONFIG_EXTRA", write_through.filter(|_| kind == MongoProgram::SecantusRust)),
+        ("WIREDTIGER_CONFIG", write_through.filter(|_| kind == MongoProgram::SecantusPython)),
         // It would honour this, and it is meant for us.
         ("RUST_LOG", None),
         // Else the Python build keeps the line that says it listens in a buffer.
         ("PYTHONUNBUFFERED", Some("1")),
     ];
-    Launch {
-        program: path,
-        arguments,
-        environment,
-    }
+    Launch { program: path, arguments, environment }
 }

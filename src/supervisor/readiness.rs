@@ -39,12 +39,7 @@ pub(super) enum Sign {
 }
 
 /// Waits for the sign; on failure the process has been killed.
-pub(super) async fn wait(
-    home: &Home,
-    mut process: Process,
-    port: u16,
-    sign: Sign,
-) -> Result<Process, SupervisorError> {
+pub(super) async fn wait(home: &Home, mut process: Process, port: u16, sign: Sign) -> Result<Process, SupervisorError> {
     let deadline = Instant::now() + DEADLINE;
     loop {
         if let Some(status) = process.exit_status() {
@@ -59,8 +54,7 @@ pub(super) async fn wait(
         let ready = match sign {
             Sign::RedisPong => redis_process_id(port).await == Some(process.pid()),
             Sign::MongoHello { logged } => {
-                home.log_since(process.log_offset()).contains(logged)
-                    && mongo_says_hello(port).await
+                home.log_since(process.log_offset()).contains(logged) && mongo_says_hello(port).await
             }
         };
         if ready {
@@ -86,23 +80,12 @@ pub(super) async fn wait(
 async fn redis_process_id(port: u16) -> Option<u32> {
     let ask = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.ok()?;
-        stream
-            .write_all(b"PING\r\nINFO server\r\nQUIT\r\n")
-            .await
-            .ok()?;
+        stream.write_all(b"PING\r\nINFO server\r\nQUIT\r\n").await.ok()?;
         let mut answer = Vec::new();
-        stream
-            .take(ANSWER_BYTES_MAX as u64)
-            .read_to_end(&mut answer)
-            .await
-            .ok()?;
+        stream.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut answer).await.ok()?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let info = answer.strip_prefix("+PONG\r\n")?;
-        info.lines()
-            .find_map(|line| line.strip_prefix("process_id:"))?
-            .trim()
-            .parse()
-            .ok()
+        info.lines().find_map(|line| line.strip_prefix("process_id:"))?.trim().parse().ok()
     };
     timeout(ANSWER_DEADLINE, ask).await.ok().flatten()
 }

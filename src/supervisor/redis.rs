@@ -54,27 +54,14 @@ impl RedisServer {
     /// # Errors
     ///
     /// As for [`start`](Self::start).
-    pub async fn start_with_arguments(
-        options: RedisOptions,
-        more: &[&str],
-    ) -> Result<Self, SupervisorError> {
+    pub async fn start_with_arguments(options: RedisOptions, more: &[&str]) -> Result<Self, SupervisorError> {
         let program = Places::from_environment().redis()?;
-        let server = Server::start(
-            ServerName::Redis,
-            &options.dir,
-            options.port,
-            Sign::RedisPong,
-            |dir, port| {
-                let mut arguments = arguments(&options, port);
-                arguments.extend(["--dir".into(), dir.into()]);
-                arguments.extend(more.iter().map(OsString::from));
-                Launch {
-                    program: program.clone(),
-                    arguments,
-                    environment: Vec::new(),
-                }
-            },
-        )
+        let server = Server::start(ServerName::Redis, &options.dir, options.port, Sign::RedisPong, |dir, port| {
+            let mut arguments = arguments(&options, port);
+            arguments.extend(["--dir".into(), dir.into()]);
+            arguments.extend(more.iter().map(OsString::from));
+            Launch { program: program.clone(), arguments, environment: Vec::new() }
+        })
         .await?;
         Ok(Self { server })
     }

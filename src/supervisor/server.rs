@@ -39,13 +39,7 @@ impl Server {
             attempts -= 1;
             match start_process(&home, &launch, port, sign).await {
                 Ok(process) => {
-                    return Ok(Self {
-                        process: Some(process),
-                        launch,
-                        port,
-                        sign,
-                        home,
-                    });
+                    return Ok(Self { process: Some(process), launch, port, sign, home });
                 }
                 Err(error) if attempts > 0 && error.lost_the_port() => {
                     tracing::warn!(server = %name, port, "another process took the port first; trying another one");
@@ -85,12 +79,7 @@ impl Server {
     }
 }
 
-async fn start_process(
-    home: &Home,
-    launch: &Launch,
-    port: u16,
-    sign: Sign,
-) -> Result<Process, SupervisorError> {
+async fn start_process(home: &Home, launch: &Launch, port: u16, sign: Sign) -> Result<Process, SupervisorError> {
     let process = Process::spawn(home, launch)?;
     let process = readiness::wait(home, process, port, sign).await?;
     tracing::info!(

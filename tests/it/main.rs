@@ -1,1 +1,9 @@
+//! The integration tests: one binary, real servers.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod deploy;
+mod harness;
+mod media;
+mod ratchets;
+mod sale;
+mod supervisor;

@@ -1,1 +1,68 @@
-fn main(){}
+//! `orbit`: the service, and the commands around it.
+
+mod admin;
+mod healthcheck;
+mod migrate;
+mod openapi;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use orbit::config::Config;
+
+/// Flash sales that never sell a unit twice.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Cli {
+    /// A configuration file; configs/default.toml lists every setting.
+    #[arg(long, global = true, env = "ORBIT_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service until SIGINT or SIGTERM.
+    Serve,
+    /// Apply migrations, or show or revert them.
+    Migrate(migrate::MigrateArgs),
+    /// Manage administrators.
+    #[command(subcommand)]
+    Admin(admin::AdminCommand),
+    /// Print openapi.yaml, or check that a file is up to date.
+    Openapi(openapi::OpenapiArgs),
+    /// Ask a running service whether it is ready; for container health checks.
+    Healthcheck(healthcheck::HealthcheckArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    match runtime.block_on(run(cli)) {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let config = || Config::load(cli.config.as_deref());
+    match cli.command {
+        Command::Serve => serve::run(config()?).await,
+        Command::Migrate(args) => migrate::run(args, config()?).await,
+        Command::Admin(command) => admin::run(command, config()?).await,
+        Command::Openapi(args) => openapi::run(&args),
+        Command::Healthcheck(args) => healthcheck::run(&args).await,
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the last word of a command that failed")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("orbit: {error:#}");
+    ExitCode::FAILURE
+}

@@ -22,22 +22,11 @@ const ALREADY_INITIALIZED: i32 = 23;
 /// Whatever the driver reports, and a time-out of 30 s if the server does not become the primary.
 pub async fn initiate_replica_set(uri: &str) -> Result<(), Error> {
     let options = ClientOptions::parse(uri).await?;
-    let address = options
-        .hosts
-        .first()
-        .map(ToString::to_string)
-        .ok_or_else(|| {
-            Error::custom(std::io::Error::new(
-                std::io::ErrorKind::InvalidInput,
-                "the MongoDB URI names no server",
-            ))
-        })?;
+    let address = options.hosts.first().map(ToString::to_string).ok_or_else(|| {
+        Error::custom(std::io::Error::new(std::io::ErrorKind::InvalidInput, "the MongoDB URI names no server"))
+    })?;
     let admin = Client::with_options(options)?.database("admin");
-    let set = admin
-        .run_command(doc! { "hello": 1 })
-        .await?
-        .get_str("setName")
-        .map(str::to_owned);
+    let set = admin.run_command(doc! { "hello": 1 }).await?.get_str("setName").map(str::to_owned);
     if set.is_err() {
         let config = doc! { "_id": "rs0", "members": [{ "_id": 0, "host": address }] };
         match admin.run_command(doc! { "replSetInitiate": config }).await {

@@ -1,0 +1,211 @@
+//! The application: owned handles to every store and use case, and how it starts.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+use crate::accounts::Accounts;
+use crate::auth::limits::AttemptLimits;
+use crate::catalogue::Catalogue;
+use crate::config::Config;
+use crate::domain::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::http::router;
+use crate::http::serve::{Limits, Running, serve};
+use crate::reports::Reports;
+use crate::sale::Sale;
+use crate::store::live::Live;
+use crate::store::media::Media;
+use crate::store::mongo::Mongo;
+use crate::task::Tracker;
+
+/// One process of the service.
+#[derive(Debug)]
+pub struct App {
+    config: Config,
+    live: Arc<Live>,
+    mongo: Arc<Mongo>,
+    media: Arc<Media>,
+    clock: Arc<dyn Clock>,
+    accounts: Arc<Accounts>,
+    catalogue: Arc<Catalogue>,
+    sale: Arc<Sale>,
+    reports: Reports,
+    limits: AttemptLimits,
+    tasks: Tracker,
+}
+
+impl std::fmt::Debug for dyn Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+impl App {
+    /// Connects to every store.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn connect(config: Config) -> Result<Self> {
+        Self::connect_with_clock(config, Arc::new(SystemClock)).await
+    }
+
+    /// As [`Self::connect`], with a clock of the caller's.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn connect_with_clock(config: Config, clock: Arc<dyn Clock>) -> Result<Self> {
+        let live = Arc::new(Live::connect(&config.live).await?);
+        let mongo = Arc::new(Mongo::connect(&config.mongo).await?);
+        let media = Arc::new(Media::connect(&config.media).await?);
+        let accounts = Arc::new(Accounts::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
+        let (m, l, d, c) = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&media), Arc::clone(&clock));
+        let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
+        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config));
+        let reports = Reports::new(Arc::clone(&mongo));
+        let limits = AttemptLimits::new(&config.auth);
+        let tasks = Tracker::new();
+        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, limits, tasks })
+    }
+
+    /// Connects, migrates, makes the configured administrator, starts the background work, and serves.
+    ///
+    /// # Errors
+    /// When a store does not answer, a migration fails, or a port is taken.
+    pub async fn start(config: Config) -> Result<Running> {
+        let app = Arc::new(Self::connect(config).await?);
+        app.prepare().await?;
+        app.start_background().await?;
+        app.listen().await
+    }
+
+    /// Everything that must be true of the stores before serving. Idempotent.
+    ///
+    /// # Errors
+    /// When a migration fails or the administrator cannot be made.
+    pub async fn prepare(&self) -> Result<()> {
+        for id in self.mongo.migrate().await? {
+            tracing::info!(migration = %id, "migration applied");
+        }
+        self.accounts.bootstrap_admin(self.config.auth.password_chars_min).await
+    }
+
+    async fn start_background(&self) -> Result<()> {
+        let newest_ms = self.accounts.load_revocations().await?;
+        let tasks = || self.tasks.clone();
+        self.tasks.spawn(Arc::clone(&self.accounts).keep_reading_revocations(tasks(), newest_ms));
+        self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
+        self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
+        Ok(())
+    }
+
+    async fn listen(self: Arc<Self>) -> Result<Running> {
+        let recorder = crate::telemetry::metrics::recorder();
+        let limits = Limits::from(&self.config.server);
+        let listener = bind(&self.config.server.host, self.config.server.port).await?;
+        let address = local(&listener)?;
+        let (api, _) = router::build(AppState(Arc::clone(&self)));
+        let mut metrics_address = None;
+        if let Some(recorder) = recorder.filter(|_| self.config.metrics.enabled) {
+            let listener = bind(&self.config.metrics.host, self.config.metrics.port).await?;
+            metrics_address = Some(local(&listener)?);
+            self.tasks.spawn(serve(listener, router::metrics(recorder), limits, self.tasks.clone()));
+        }
+        self.tasks.spawn(serve(listener, api, limits, self.tasks.clone()));
+        tracing::info!(%address, metrics = ?metrics_address, "serving");
+        Ok(Running { app: self, address, metrics_address })
+    }
+
+    /// The configuration that it runs with.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The live store.
+    #[must_use]
+    pub const fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// The durable store.
+    #[must_use]
+    pub const fn mongo(&self) -> &Arc<Mongo> {
+        &self.mongo
+    }
+
+    /// Images.
+    #[must_use]
+    pub const fn media(&self) -> &Arc<Media> {
+        &self.media
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// What can be done to accounts.
+    #[must_use]
+    pub const fn accounts(&self) -> &Arc<Accounts> {
+        &self.accounts
+    }
+
+    /// What can be done to events and products.
+    #[must_use]
+    pub const fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// What can be done to a sale.
+    #[must_use]
+    pub const fn sale(&self) -> &Arc<Sale> {
+        &self.sale
+    }
+
+    /// Orders and analytics.
+    #[must_use]
+    pub const fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// How often somebody may try to sign in.
+    #[must_use]
+    pub const fn limits(&self) -> &AttemptLimits {
+        &self.limits
+    }
+
+    /// Running work.
+    #[must_use]
+    pub const fn tasks(&self) -> &Tracker {
+        &self.tasks
+    }
+}
+
+async fn bind(host: &str, port: u16) -> Result<TcpListener> {
+    TcpListener::bind((host, port)).await.map_err(|error| {
+        Error::internal(
+            "binding a port",
+            format!("{host}:{port}: {error}; choose another with server.port or metrics.port"),
+        )
+    })
+}
+
+fn local(listener: &TcpListener) -> Result<SocketAddr> {
+    listener.local_addr().map_err(|error| Error::internal("binding a port", error))
+}
+
+/// What handlers get.
+#[derive(Debug, Clone)]
+pub struct AppState(pub Arc<App>);
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}

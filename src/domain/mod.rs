@@ -1,0 +1,16 @@
+//! The words of the business: ids, money, accounts, events, products, sales, reservations, orders.
+//!
+//! Pure: no async, no I/O, no driver types. A value that exists here has been checked.
+
+pub mod account;
+pub mod clock;
+pub mod event;
+pub mod ids;
+pub mod media;
+pub mod money;
+pub mod order;
+pub mod page;
+pub mod product;
+pub mod reservation;
+pub mod sale;
+pub mod verification;

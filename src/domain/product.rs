@@ -1,0 +1,61 @@
+//! A product: what an event sells.
+
+use chrono::{DateTime, Utc};
+
+use super::ids::{EventId, ProductId, UserId};
+use super::money::Money;
+
+/// The most units of one product in one event.
+pub const UNITS_MAX: u32 = 100_000_000;
+/// The most units of one product that one buyer can be allowed.
+pub const PER_BUYER_LIMIT_MAX: u32 = 1_000;
+
+/// A product.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// Its id.
+    pub id: ProductId,
+    /// Who sells it.
+    pub seller: UserId,
+    /// Where it is sold.
+    pub event: EventId,
+    /// 2 to 100 characters.
+    pub title: String,
+    /// 10 to 500 characters.
+    pub description: String,
+    /// Of one unit.
+    pub price: Money,
+    /// Units for sale; "frequency" on the wire.
+    pub units: u32,
+    /// Units that one buyer may reserve.
+    pub per_buyer_limit: u32,
+    /// Public address of the picture.
+    pub image_url: String,
+    /// The picture's key in the media store.
+    pub image_key: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A product as buyers of a live sale see it: from the live store, so that what they see is what they pay.
+#[derive(Debug, Clone)]
+pub struct LiveProduct {
+    /// Its id.
+    pub id: ProductId,
+    /// Its title.
+    pub title: String,
+    /// Its description.
+    pub description: String,
+    /// The price that a reservation takes.
+    pub price: Money,
+    /// Public address of the picture.
+    pub image_url: String,
+    /// Units that can be reserved now.
+    pub available_units: u64,
+    /// Units at the start, restocks included.
+    pub initial_units: u64,
+    /// Units that one buyer may reserve.
+    pub per_buyer_limit: u32,
+}

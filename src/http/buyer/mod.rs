@@ -1,0 +1,9 @@
+//! `/api/buyer`: browsing, buying, and what one has bought.
+
+mod events;
+mod orders;
+mod purchase;
+
+pub(super) use events::*;
+pub(super) use orders::*;
+pub(super) use purchase::*;

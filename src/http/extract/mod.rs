@@ -1,0 +1,17 @@
+//! Extractors: what a handler may assume is in its signature.
+
+mod client;
+mod form;
+mod json;
+mod owned;
+mod page;
+mod path;
+mod session;
+
+pub(super) use client::ClientAddress;
+pub(super) use form::{Fields, Form};
+pub(super) use json::{MaybeJson, ValidJson};
+pub(super) use owned::{OwnedBookings, OwnedEvent};
+pub(super) use page::{PageQuery, Paged, next_cursor};
+pub(super) use path::{path_id, path_text};
+pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};

@@ -1,0 +1,23 @@
+//! Ids in paths: parsed before any store is touched.
+
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+
+use crate::app::AppState;
+use crate::error::Error;
+
+/// The path parameter of this name; empty if there is none or it is no text.
+pub(in crate::http) async fn path_text(parts: &mut Parts, app: &AppState, name: &str) -> String {
+    let params = RawPathParams::from_request_parts(parts, app).await;
+    params
+        .ok()
+        .and_then(|params| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned()))
+        .unwrap_or_default()
+}
+
+/// An id from its text; what cannot be an id names nothing.
+pub(in crate::http) fn path_id<T: FromStr>(text: &str, unknown: &'static str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::not_found(unknown))
+}

@@ -1,0 +1,14 @@
+//! HTTP: requests in, use cases called, answers out. Nothing is decided here.
+
+mod admin;
+mod auth;
+mod buyer;
+mod docs;
+mod extract;
+mod health;
+mod layer;
+pub mod openapi;
+pub mod problem;
+pub mod router;
+mod seller;
+pub mod serve;

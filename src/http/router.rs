@@ -1,0 +1,143 @@
+//! Every route, in one list, by audience. A route is registered together with its OpenAPI entry, so they cannot part.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::services::ServeDir;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::problem::{Problem, finish};
+use super::{admin, auth, buyer, docs, health, layer, openapi, seller};
+use crate::app::AppState;
+use crate::error::{Code, Error};
+
+/// Room for a form's fields and boundaries beside its file.
+const FORM_OVERHEAD_BYTES: usize = 64 * 1024;
+
+/// Routes that are answered at once.
+fn quick() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        // anybody
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(auth::sign_up))
+        .routes(routes!(auth::sign_in))
+        // anybody who is signed in
+        .routes(routes!(auth::sign_out))
+        .routes(routes!(auth::check))
+        // buyers
+        .routes(routes!(buyer::list_open_events))
+        .routes(routes!(buyer::show_event))
+        .routes(routes!(buyer::show_status))
+        .routes(routes!(buyer::purchase))
+        .routes(routes!(buyer::show_own_reservation))
+        .routes(routes!(buyer::list_own_orders))
+        // sellers
+        .routes(routes!(seller::is_verified))
+        .routes(routes!(seller::request_verification))
+        .routes(routes!(seller::list_own_events))
+        .routes(routes!(seller::show_own_event))
+        .routes(routes!(seller::update_event))
+        .routes(routes!(seller::list_products))
+        .routes(routes!(seller::show_product))
+        .routes(routes!(seller::delete_product))
+        .routes(routes!(seller::pause_sale))
+        .routes(routes!(seller::resume_sale))
+        .routes(routes!(seller::show_sale))
+        .routes(routes!(seller::list_orders))
+        .routes(routes!(seller::show_analytics))
+        // administrators
+        .routes(routes!(admin::list_pending_verifications))
+        .routes(routes!(admin::show_verification))
+        .routes(routes!(admin::approve_verification))
+        .routes(routes!(admin::reject_verification))
+        .routes(routes!(admin::block_account))
+        .routes(routes!(admin::unblock_account))
+}
+
+/// Routes that walk over a whole event.
+fn long() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(seller::open_sale))
+        .routes(routes!(seller::end_sale))
+        .routes(routes!(seller::delete_event))
+}
+
+/// Routes that take a banner.
+fn banner_uploads() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(seller::create_event))
+}
+
+/// Routes that take a product's picture.
+fn product_uploads() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(seller::register_product)).routes(routes!(seller::update_product))
+}
+
+/// The OpenAPI document.
+#[must_use]
+pub fn document() -> utoipa::openapi::OpenApi {
+    let all = quick().merge(long()).merge(banner_uploads()).merge(product_uploads());
+    OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1
+}
+
+/// The whole API with its layers, and its document.
+#[must_use]
+pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
+    let config = &app.config().server;
+    let media = &app.config().media;
+    let deadline = |ms| from_fn_with_state(layer::Deadline(Duration::from_millis(ms)), layer::enforce_deadline);
+    let body = DefaultBodyLimit::max;
+    let short = deadline(config.request_timeout_ms);
+    let long_deadline = deadline(config.long_request_timeout_ms);
+    let routes = quick()
+        .layer(short)
+        .layer(body(config.body_bytes_max))
+        .merge(long().layer(long_deadline.clone()).layer(body(config.body_bytes_max)))
+        .merge(banner_uploads().layer(long_deadline.clone()).layer(body(media.banner_bytes_max + FORM_OVERHEAD_BYTES)))
+        .merge(product_uploads().layer(long_deadline).layer(body(media.product_bytes_max + FORM_OVERHEAD_BYTES)));
+    let (router, document) = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(routes).split_for_parts();
+    let mut router = router.merge(docs::routes(&document));
+    if let Some(dir) = app.media().served_dir() {
+        router = router.nest_service("/media", ServeDir::new(dir).append_index_html_on_directories(false));
+    }
+    let idle = Duration::from_millis(config.body_idle_timeout_ms);
+    let allowed = Arc::new(config.allowed_origins.clone());
+    // The last layer is the outermost one; `layer/mod.rs` gives the reasons in order.
+    let router = router
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(idle, layer::idle_timeout))
+        .layer(from_fn_with_state(Arc::clone(&allowed), layer::refuse_cross_site))
+        .layer(layer::cors(&allowed))
+        .layer(from_fn(layer::security_headers))
+        .layer(from_fn(layer::count))
+        .layer(CatchPanicLayer::custom(layer::panicked))
+        .layer(from_fn(finish))
+        .layer(from_fn(layer::identify))
+        .with_state(app);
+    (router, document)
+}
+
+/// The metrics listener: `/metrics`, and nothing else.
+#[must_use]
+pub fn metrics(recorder: &'static PrometheusHandle) -> Router {
+    Router::new().route("/metrics", get(move || async move { recorder.render() }))
+}
+
+async fn not_found() -> Problem {
+    Error::refused(Code::RouteNotFound, "there is no such route").into()
+}
+
+async fn method_not_allowed() -> Response {
+    use axum::response::IntoResponse;
+    Problem::from(Error::refused(Code::MethodNotAllowed, "the route does not have this method")).into_response()
+}

@@ -1,0 +1,13 @@
+//! `/api/seller`: preparing events and products, running the sale, reading the orders.
+
+mod bookings;
+mod events;
+mod products;
+mod sale;
+mod verification;
+
+pub(super) use bookings::*;
+pub(super) use events::*;
+pub(super) use products::*;
+pub(super) use sale::*;
+pub(super) use verification::*;

@@ -1,0 +1,145 @@
+//! Running the sale. Opening and ending run in tasks of their own: a seller who hangs up does not stop them half-way.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::AppState;
+use crate::http::auth::MessageBody;
+use crate::http::extract::OwnedEvent;
+use crate::http::problem::{Answer, ProblemBody};
+
+/// An opened sale.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct OpenedBody {
+    message: &'static str,
+    /// Products for sale.
+    products: u64,
+}
+
+/// Opens the sale: loads its inventory, then lets buyers in. Only an approved seller may.
+#[utoipa::path(post, path = "/api/seller/events/{eventId}/Live", tag = "seller",
+    params(("eventId" = String, Path, description = "Event id")), responses(
+    (status = 200, description = "Live", body = OpenedBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not an approved seller", body = ProblemBody),
+    (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The sale is not NOT_STARTED, is being opened, or has no products", body = ProblemBody),
+    (status = 503, description = "A store is away, or not safe enough; the sale can be opened again", body = ProblemBody)))]
+pub(in crate::http) async fn open_sale(
+    State(app): State<AppState>,
+    OwnedEvent { event }: OwnedEvent,
+) -> Answer<Json<OpenedBody>> {
+    let sale = Arc::clone(app.sale());
+    let opened = app.tasks().complete("opening a sale", async move { sale.open(&event).await }).await?;
+    Ok(Json(OpenedBody { message: "sale is now live", products: opened.products }))
+}
+
+/// Stops accepting reservations for a while.
+#[utoipa::path(post, path = "/api/seller/events/{eventId}/Pause", tag = "seller",
+    params(("eventId" = String, Path, description = "Event id")), responses(
+    (status = 200, description = "Paused", body = MessageBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not a seller", body = ProblemBody),
+    (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The sale is not LIVE", body = ProblemBody),
+    (status = 503, description = "The live store is away", body = ProblemBody)))]
+pub(in crate::http) async fn pause_sale(
+    State(app): State<AppState>,
+    OwnedEvent { event }: OwnedEvent,
+) -> Answer<Json<MessageBody>> {
+    app.sale().pause(&event).await?;
+    Ok(Json(MessageBody { message: "sale paused \u{2014} no new bookings will be accepted" }))
+}
+
+/// Accepts reservations again.
+#[utoipa::path(post, path = "/api/seller/events/{eventId}/Resume", tag = "seller",
+    params(("eventId" = String, Path, description = "Event id")), responses(
+    (status = 200, description = "Live again", body = MessageBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not a seller", body = ProblemBody),
+    (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The sale is not PAUSED", body = ProblemBody),
+    (status = 503, description = "The live store is away", body = ProblemBody)))]
+pub(in crate::http) async fn resume_sale(
+    State(app): State<AppState>,
+    OwnedEvent { event }: OwnedEvent,
+) -> Answer<Json<MessageBody>> {
+    app.sale().resume(&event).await?;
+    Ok(Json(MessageBody { message: "sale resumed" }))
+}
+
+/// An ended sale.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct EndedBody {
+    message: String,
+    /// Orders in the database.
+    orders: u64,
+    /// Reservations that could not be settled; they are kept and recorded for an operator.
+    dead_letters: u64,
+}
+
+/// Ends the sale for good and turns every reservation into an order. Ending again finishes what was left.
+#[utoipa::path(post, path = "/api/seller/events/{eventId}/End", tag = "seller",
+    params(("eventId" = String, Path, description = "Event id")), responses(
+    (status = 200, description = "Ended; `deadLetters` above 0 says that some reservations need an operator", body = EndedBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not a seller", body = ProblemBody),
+    (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The sale never ran", body = ProblemBody),
+    (status = 503, description = "A store is away; the sale is stopped, nothing is lost: End again", body = ProblemBody)))]
+pub(in crate::http) async fn end_sale(
+    State(app): State<AppState>,
+    OwnedEvent { event }: OwnedEvent,
+) -> Answer<Json<EndedBody>> {
+    let sale = Arc::clone(app.sale());
+    let ended = app.tasks().complete("ending a sale", async move { sale.end(&event).await }).await?;
+    let message = match ended.dead_letters {
+        0 => "sale ended \u{2014} all orders synced to database".to_owned(),
+        count => format!("sale ended \u{2014} {count} reservations could not be settled and are kept for an operator"),
+    };
+    Ok(Json(EndedBody { message, orders: ended.orders, dead_letters: ended.dead_letters }))
+}
+
+/// A sale as its seller watches it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct SaleBody {
+    /// NOT_STARTED, LIVE, PAUSED or STOPPED.
+    status: &'static str,
+    /// DRAFT, OPENING, LIVE, STOPPED or SETTLED.
+    phase: &'static str,
+    /// Reservations in the live store.
+    reservations: u64,
+    /// Products in the live store.
+    products: u64,
+    /// Orders in the database.
+    orders: u64,
+}
+
+/// Says what the sale is doing, with live counters.
+#[utoipa::path(get, path = "/api/seller/events/{eventId}/saleStatus", tag = "seller",
+    params(("eventId" = String, Path, description = "Event id")), responses(
+    (status = 200, description = "Status and counters", body = SaleBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not a seller", body = ProblemBody),
+    (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The live store has lost the sale", body = ProblemBody),
+    (status = 503, description = "A store is away", body = ProblemBody)))]
+pub(in crate::http) async fn show_sale(
+    State(app): State<AppState>,
+    OwnedEvent { event }: OwnedEvent,
+) -> Answer<Json<SaleBody>> {
+    let view = app.sale().view(&event).await?;
+    Ok(Json(SaleBody {
+        status: view.status.as_str(),
+        phase: view.phase.as_str(),
+        reservations: view.reservations,
+        products: view.products,
+        orders: view.orders,
+    }))
+}

@@ -1,0 +1,209 @@
+//! Opening: the inventory is loaded first, and the status is flipped last.
+//!
+//! 1. take the opening token in Redis (at most one opener; it expires if the opener dies)
+//! 2. phase OPENING in MongoDB, marked with the token
+//! 3. remove what a dead opening left in Redis
+//! 4. stamp the catalogue with the token: from here on it cannot be edited
+//! 5. project the stamped products, and compare the counts
+//! 6. phase LIVE in MongoDB
+//! 7. flip the status in Redis, which spends the token
+//!
+//! Before step 7 no buyer can reserve. A failure before it is undone (no stock, phase DRAFT, an event that can be opened
+//! again); a crash before it is undone by the next opener or by [`super::recovery`].
+
+use super::Sale;
+use super::projector::{lost, project};
+use crate::config::Persistence;
+use crate::domain::event::{Event, SalePhase};
+use crate::domain::ids::{EventId, UserId};
+use crate::domain::sale::{SaleAction, SaleStatus};
+use crate::error::{Code, Error, Result};
+use crate::store::live::{OpeningToken, Removed, Transitioned};
+
+/// An opened sale.
+#[derive(Debug, Clone, Copy)]
+pub struct Opened {
+    /// Products for sale.
+    pub products: u64,
+}
+
+const OPENABLE: [SalePhase; 3] = [SalePhase::Draft, SalePhase::Opening, SalePhase::Live];
+
+impl Sale {
+    /// Opens the sale of an event whose owner is approved. Run it to its end even if the caller hangs up.
+    ///
+    /// # Errors
+    /// A refusal that says what stands in the way, or a fault after which the event can be opened again.
+    pub async fn open(&self, event: &Event) -> Result<Opened> {
+        self.require_approved(event.seller).await?;
+        self.require_openable(event).await?;
+        self.require_safe_stores().await?;
+        let token = OpeningToken::random();
+        if !self.live.take_opening(event.id, &token, self.config.opening_ttl_ms).await? {
+            // Lost against another request: it may have finished since, and then this is a plain second Live.
+            self.require_openable(event).await?;
+            return Err(Error::refused(Code::OpeningInProgress, "the sale is being opened already"));
+        }
+        match self.open_under(event.id, &token).await {
+            Ok(opened) => {
+                tracing::info!(event = %event.id, products = opened.products, "sale opened");
+                Ok(opened)
+            }
+            Err(error) => self.undo(event.id, &token, error).await,
+        }
+    }
+
+    async fn open_under(&self, event: EventId, token: &OpeningToken) -> Result<Opened> {
+        // Read again under the token: nobody else can open it now.
+        let fresh = self.mongo.events.by_id(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
+        self.require_openable(&fresh).await?;
+        let run = token.as_str();
+        if !self.mongo.events.move_phase(event, &OPENABLE, SalePhase::Opening, Some(run)).await? {
+            return Err(Error::not_found("event not found"));
+        }
+        self.discard(event, token).await?;
+        let frozen = self.mongo.products.freeze(event, run).await?;
+        if frozen == 0 {
+            return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
+        }
+        let products = self.mongo.products.frozen(event, run).await?;
+        let projected = project(&self.live, &self.config, event, token, products).await?;
+        let stored = self.live.product_count(event).await?;
+        if projected != frozen || stored != frozen {
+            let what = format!("{frozen} products in the catalogue, {projected} projected, {stored} in the live store");
+            return Err(Error::internal("opening a sale", what));
+        }
+        if !self.mongo.events.move_phase_of_run(event, run, &[SalePhase::Opening], SalePhase::Live).await? {
+            return Err(lost());
+        }
+        match self.live.transition(event, SaleAction::Live, Some(token)).await? {
+            Transitioned::Changed(_) => Ok(Opened { products: frozen }),
+            Transitioned::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
+            Transitioned::TokenLost(_) => Err(lost()),
+        }
+    }
+
+    /// Takes a failed opening back. If the failure was only that the flip's answer was lost, the sale is open.
+    async fn undo(&self, event: EventId, token: &OpeningToken, error: Error) -> Result<Opened> {
+        match self.abandon(event, token).await {
+            Ok(Abandoned::Undone) => Err(error),
+            Ok(Abandoned::WasOpened) => {
+                tracing::warn!(event = %event, error = %error, "the sale opened although the answer was lost");
+                Ok(Opened { products: self.live.product_count(event).await? })
+            }
+            Ok(Abandoned::TakenOver) => Err(error),
+            Err(second) => {
+                tracing::error!(event = %event, error = %second, "a failed opening could not be undone yet; recovery will");
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes everything of an opening that did not get to its flip. Only the holder of the token may.
+    pub(super) async fn abandon(&self, event: EventId, token: &OpeningToken) -> Result<Abandoned> {
+        match self.discard(event, token).await {
+            Ok(()) => {}
+            Err(Error::Transition { current: SaleStatus::Live | SaleStatus::Paused, .. }) => {
+                return Ok(Abandoned::WasOpened);
+            }
+            Err(error) if error.code() == Code::OpeningInProgress => return Ok(Abandoned::TakenOver),
+            Err(error) => return Err(error),
+        }
+        let run = token.as_str();
+        self.mongo.products.thaw(event, run).await?;
+        let opened = [SalePhase::Opening, SalePhase::Live];
+        self.mongo.events.move_phase_of_run(event, run, &opened, SalePhase::Draft).await?;
+        self.live.release_opening(event, token).await?;
+        Ok(Abandoned::Undone)
+    }
+
+    /// Removes every key of a projection, page by page, while the token is good and the sale has not started.
+    async fn discard(&self, event: EventId, token: &OpeningToken) -> Result<()> {
+        let page_size = self.config.settle_page_size_max;
+        let mut cursor = 0;
+        loop {
+            let (next, keys) = self.live.sale_keys_page(event, cursor, page_size).await?;
+            for batch in keys.chunks(page_size) {
+                match self.live.remove_sale_keys(event, batch, Some(token)).await? {
+                    Removed::Keys(_) => {}
+                    Removed::Refused(current) => {
+                        return Err(Error::Transition { current, attempted: SaleStatus::Live });
+                    }
+                    Removed::TokenLost => return Err(lost()),
+                }
+            }
+            if next == 0 {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    /// An account is asked for afresh: approval given or taken a moment ago counts.
+    async fn require_approved(&self, seller: UserId) -> Result<()> {
+        let standing = self.mongo.accounts.by_id(seller).await?.map(|account| account.standing);
+        match standing {
+            Some(standing) if standing.active && standing.approved => Ok(()),
+            _ => Err(Error::refused(
+                Code::NotApproved,
+                "an administrator must approve your verification before you can open a sale",
+            )),
+        }
+    }
+
+    async fn require_openable(&self, event: &Event) -> Result<()> {
+        let attempted = SaleStatus::Live;
+        if event.phase.over() {
+            return Err(Error::Transition { current: SaleStatus::Stopped, attempted });
+        }
+        let current = self.live.status(event.id).await?;
+        if current != SaleStatus::NotStarted {
+            return Err(Error::Transition { current, attempted });
+        }
+        // MongoDB says it was opened. Either an opening died between its last two steps, and its projection is there;
+        // or the live store has lost the sale, and opening it again would sell every unit a second time.
+        if event.phase == SalePhase::Live && !self.live.projected(event.id).await? {
+            return Err(state_lost());
+        }
+        Ok(())
+    }
+
+    /// A sale does not open on a server that may throw it away, or without the index that settles it exactly once.
+    async fn require_safe_stores(&self) -> Result<()> {
+        let facts = self.live.server_facts().await?;
+        if facts.eviction_policy != "noeviction" {
+            return Err(Error::refused(
+                Code::LiveStoreUnsafe,
+                "the live store may evict a running sale: set its maxmemory-policy to noeviction",
+            ));
+        }
+        if self.persistence == Persistence::Aof && !facts.append_only {
+            return Err(Error::refused(
+                Code::LiveStoreUnsafe,
+                "the live store would lose a running sale with a crash: set its appendonly to yes, or live.persistence to none",
+            ));
+        }
+        if !self.mongo.orders.has_unique_index().await? {
+            return Err(Error::internal("opening a sale", "the unique index on orders.reservationId is missing"));
+        }
+        Ok(())
+    }
+}
+
+/// What became of an opening that was to be abandoned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Abandoned {
+    /// Nothing of it is left.
+    Undone,
+    /// Its flip had happened: the sale is open.
+    WasOpened,
+    /// Another opener has it now.
+    TakenOver,
+}
+
+pub(super) fn state_lost() -> Error {
+    Error::refused(
+        Code::LiveStateLost,
+        "this sale was open and the live store has lost it; an operator must recover it before it can go on",
+    )
+}

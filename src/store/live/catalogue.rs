@@ -1,0 +1,83 @@
+//! The running sale as buyers see it. What a buyer is shown here is what a reservation takes.
+
+use super::Live;
+use crate::domain::ids::{EventId, ProductId};
+use crate::domain::money::{self, Money};
+use crate::domain::product::LiveProduct;
+use crate::error::{Error, Result};
+
+type ProductFields = (Option<u64>, Option<i64>, Option<String>, Option<u32>, Option<u64>, Option<i64>);
+type MetaFields = (Option<String>, Option<String>, Option<String>);
+
+impl Live {
+    /// How many products were projected.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn product_count(&self, event: EventId) -> Result<u64> {
+        let mut connection = self.connection();
+        let mut call = redis::cmd("ZCARD");
+        call.arg(self.keys.catalogue(event));
+        self.within("counting products", call.query_async(&mut connection)).await
+    }
+
+    /// A page of product ids in order, after the given one.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn product_ids(&self, event: EventId, after: Option<ProductId>, limit: usize) -> Result<Vec<ProductId>> {
+        let from = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
+        let mut connection = self.connection();
+        let mut call = redis::cmd("ZRANGEBYLEX");
+        call.arg(self.keys.catalogue(event)).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
+        let ids: Vec<String> = self.within("listing products", call.query_async(&mut connection)).await?;
+        ids.iter()
+            .map(|id| id.parse().map_err(|_| Error::Damaged { doing: "listing products", detail: id.clone() }))
+            .collect()
+    }
+
+    /// The products of a running sale, in one round trip for each five hundred.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or a product that the sale lists is gone or damaged: never a stock of zero
+    /// that nobody counted.
+    pub async fn products(&self, event: EventId, ids: &[ProductId]) -> Result<Vec<LiveProduct>> {
+        let mut products = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(500) {
+            let mut pipeline = redis::pipe();
+            for id in chunk {
+                let fields = ["stock", "price", "currency", "limit", "initial", "restocked"];
+                pipeline.cmd("HMGET").arg(self.keys.product(*id, event)).arg(&fields);
+                pipeline.cmd("HMGET").arg(self.keys.product_meta(*id, event)).arg(&["title", "description", "image"]);
+            }
+            let mut connection = self.connection();
+            let values: Vec<redis::Value> =
+                self.within("reading products", pipeline.query_async(&mut connection)).await?;
+            for (id, pair) in chunk.iter().zip(values.chunks_exact(2)) {
+                products.push(live_product(*id, pair)?);
+            }
+        }
+        Ok(products)
+    }
+}
+
+fn live_product(id: ProductId, pair: &[redis::Value]) -> Result<LiveProduct> {
+    let damaged = |what: &str| Error::Damaged { doing: "reading products", detail: format!("product {id}: {what}") };
+    let fields: ProductFields =
+        redis::from_redis_value_ref(&pair[0]).map_err(|_| damaged("its hash cannot be read"))?;
+    let meta: MetaFields = redis::from_redis_value_ref(&pair[1]).map_err(|_| damaged("its text cannot be read"))?;
+    let (Some(stock), Some(minor), Some(code), Some(limit), Some(initial), Some(restocked)) = fields else {
+        return Err(damaged("its hash is gone or has a missing field"));
+    };
+    let currency = money::currency(&code).ok_or_else(|| damaged("its currency is unknown"))?;
+    Ok(LiveProduct {
+        id,
+        title: meta.0.unwrap_or_default(),
+        description: meta.1.unwrap_or_default(),
+        image_url: meta.2.unwrap_or_default(),
+        price: Money { minor, currency },
+        available_units: stock,
+        initial_units: initial.saturating_add_signed(restocked),
+        per_buyer_limit: limit,
+    })
+}

@@ -1,0 +1,141 @@
+//! Redis, spoken of as the live sale.
+//!
+//! While a sale is live this is not a cache: it is the store that decides. Every decision is one Lua script, every call
+//! has a deadline, and a call that ran out of time has an unknown outcome that the caller must be told of.
+
+mod bookings;
+mod catalogue;
+pub mod keys;
+mod opening;
+mod project;
+mod remove;
+mod reserve;
+pub mod scripts;
+mod server;
+mod transition;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use secrecy::ExposeSecret;
+
+pub use bookings::{BookingRead, StoredBooking};
+pub use opening::OpeningToken;
+pub use project::Projected;
+pub use remove::Removed;
+pub use server::ServerFacts;
+pub use transition::Transitioned;
+
+use crate::config;
+use crate::error::{Dependency, Error, Result};
+use keys::Keys;
+use scripts::{Reply, Scripts};
+
+/// The live store.
+pub struct Live {
+    keys: Keys,
+    scripts: Scripts,
+    connections: Vec<ConnectionManager>,
+    next: AtomicUsize,
+    deadline: Duration,
+    purchase_deadline: Duration,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// Connects and loads every script.
+    ///
+    /// # Errors
+    /// When the server does not answer within the deadline.
+    pub async fn connect(config: &config::Live) -> Result<Self> {
+        let client = redis::Client::open(config.url.expose_secret())
+            .map_err(|error| Error::unavailable(Dependency::LiveStore, "reading live.url", error))?;
+        let deadline = Duration::from_millis(config.deadline_ms);
+        // The driver's own timeout is only a backstop; each call below brings its own deadline.
+        let settings = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(deadline))
+            .set_response_timeout(Some(deadline))
+            .set_max_delay(Duration::from_secs(1))
+            .set_number_of_retries(usize::MAX);
+        let mut connections = Vec::with_capacity(config.connections);
+        for _ in 0..config.connections {
+            let connection = client
+                .get_connection_manager_lazy(settings.clone())
+                .map_err(|error| Error::unavailable(Dependency::LiveStore, "connecting", error))?;
+            connections.push(connection);
+        }
+        let live = Self {
+            keys: Keys::new(&config.key_prefix),
+            scripts: Scripts::new(),
+            connections,
+            next: AtomicUsize::new(0),
+            deadline,
+            purchase_deadline: Duration::from_millis(config.purchase_deadline_ms),
+        };
+        live.load_scripts().await?;
+        Ok(live)
+    }
+
+    /// The keys of this installation.
+    #[must_use]
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Loads every script, so that the first buyer does not wait for it.
+    ///
+    /// # Errors
+    /// When the server does not answer within the deadline.
+    pub async fn load_scripts(&self) -> Result<()> {
+        for script in self.scripts.all() {
+            let mut connection = self.connection();
+            self.within("loading scripts", script.load_async(&mut connection)).await?;
+        }
+        Ok(())
+    }
+
+    /// Connections are multiplexed; spreading calls over a few of them uses more than one core on the way.
+    fn connection(&self) -> ConnectionManager {
+        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
+        self.connections[index].clone()
+    }
+
+    async fn within<T>(&self, doing: &'static str, call: impl Future<Output = redis::RedisResult<T>>) -> Result<T> {
+        within(self.deadline, doing, call).await
+    }
+
+    async fn invoke(&self, doing: &'static str, call: &redis::ScriptInvocation<'_>) -> Result<Reply> {
+        let mut connection = self.connection();
+        let parts: Vec<String> = self.within(doing, call.invoke_async(&mut connection)).await?;
+        Ok(Reply::new(doing, parts))
+    }
+}
+
+async fn within<T>(
+    deadline: Duration,
+    doing: &'static str,
+    call: impl Future<Output = redis::RedisResult<T>>,
+) -> Result<T> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(fault(doing, error)),
+        Err(_) => Err(Error::timed_out(Dependency::LiveStore, doing)),
+    }
+}
+
+/// A value of the wrong type can only be damage; everything else is the server being away, busy, full or read-only.
+fn fault(doing: &'static str, error: redis::RedisError) -> Error {
+    let damaged = matches!(error.kind(), redis::ErrorKind::UnexpectedReturnType | redis::ErrorKind::Parse)
+        || error.to_string().contains("WRONGTYPE");
+    if damaged {
+        return Error::Damaged { doing, detail: error.to_string() };
+    }
+    Error::unavailable(Dependency::LiveStore, doing, error)
+}

@@ -1,0 +1,64 @@
+//! `lua/reserve.lua`: the decision that Orbit exists for. One round trip.
+
+use super::scripts::Reply;
+use super::{Live, within};
+use crate::domain::ids::{EventId, ProductId, UserId};
+use crate::domain::money::{self, Money};
+use crate::domain::order::OrderStatus;
+use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
+use crate::error::Result;
+
+impl Live {
+    /// Decides one reservation.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Unavailable`]: the outcome is unknown; the same buyer asking again learns it.
+    /// [`crate::error::Error::Damaged`]: the live record is wrong; nothing was changed.
+    pub async fn reserve(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
+        let (user, product, event) = (request.user, request.product, request.event);
+        let mut call = self.scripts.reserve.prepare_invoke();
+        call.key(self.keys.status(event))
+            .key(self.keys.product(product, event))
+            .key(self.keys.booking(user, product, event))
+            .key(self.keys.winners(event, product))
+            .key(self.keys.bookings(event))
+            .key(self.keys.product_keys(event))
+            .key(self.keys.journal(event))
+            .arg(user.to_string())
+            .arg(product.to_string())
+            .arg(event.to_string())
+            .arg(&request.reservation_id)
+            .arg(request.quantity)
+            .arg(&request.idempotency_key);
+        let mut connection = self.connection();
+        let parts: Vec<String> = within(self.purchase_deadline, "reserve", call.invoke_async(&mut connection)).await?;
+        decode(&Reply::new("reserve", parts), user, product, event)
+    }
+}
+
+fn decode(reply: &Reply, user: UserId, product: ProductId, event: EventId) -> Result<ReserveOutcome> {
+    let reservation = || -> Result<Reservation> {
+        let currency = money::currency(reply.field(4)?).ok_or_else(|| reply.damaged("unknown currency"))?;
+        Ok(Reservation {
+            id: reply.field(1)?.to_owned(),
+            user,
+            product,
+            event,
+            quantity: reply.parse(2)?,
+            price: Money { minor: reply.parse(3)?, currency },
+            status: OrderStatus::parse(reply.field(5)?).ok_or_else(|| reply.damaged("unknown order status"))?,
+            booked_at_ms: reply.parse(6)?,
+        })
+    };
+    match reply.tag() {
+        "RESERVED" => Ok(ReserveOutcome::Reserved(reservation()?)),
+        "REPLAYED" => Ok(ReserveOutcome::Replayed(reservation()?)),
+        "ALREADY_RESERVED" => Ok(ReserveOutcome::AlreadyReserved(reservation()?)),
+        "SOLD_OUT" => Ok(ReserveOutcome::SoldOut),
+        "NOT_LIVE" => Ok(ReserveOutcome::NotLive(reply.status(1)?)),
+        "UNKNOWN_PRODUCT" => Ok(ReserveOutcome::UnknownProduct),
+        "LIMIT_REACHED" => Ok(ReserveOutcome::LimitReached { limit: reply.parse(1)? }),
+        "DAMAGED" => Err(reply.damaged("the script refused")),
+        _ => Err(reply.damaged("unknown tag")),
+    }
+}

@@ -1,0 +1,72 @@
+//! The table of Lua scripts, and the shape that all of them answer in.
+//!
+//! A script answers an array of strings whose first is a tag. Each script has one Rust file that calls it and decodes
+//! every tag; an unknown tag or a missing field is an error, never a guess.
+
+use redis::Script;
+
+use crate::error::{Error, Result};
+
+/// Every script: its name and its text.
+pub const SOURCES: [(&str, &str); 4] = [
+    ("reserve", include_str!("../../../lua/reserve.lua")),
+    ("transition", include_str!("../../../lua/transition.lua")),
+    ("project", include_str!("../../../lua/project.lua")),
+    ("remove", include_str!("../../../lua/remove.lua")),
+];
+
+/// The scripts, hashed once. A call runs EVALSHA, and loads the script again if the server has lost it.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    pub reserve: Script,
+    pub transition: Script,
+    pub project: Script,
+    pub remove: Script,
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        let [reserve, transition, project, remove] = SOURCES.map(|(_, source)| Script::new(source));
+        Self { reserve, transition, project, remove }
+    }
+
+    pub(super) fn all(&self) -> [&Script; 4] {
+        [&self.reserve, &self.transition, &self.project, &self.remove]
+    }
+}
+
+/// What a script answered.
+#[derive(Debug)]
+pub(super) struct Reply {
+    script: &'static str,
+    parts: Vec<String>,
+}
+
+impl Reply {
+    pub(super) const fn new(script: &'static str, parts: Vec<String>) -> Self {
+        Self { script, parts }
+    }
+
+    pub(super) fn tag(&self) -> &str {
+        self.parts.first().map_or("", String::as_str)
+    }
+
+    /// The field behind the tag, counted from 1.
+    pub(super) fn field(&self, index: usize) -> Result<&str> {
+        self.parts.get(index).map(String::as_str).ok_or_else(|| self.damaged("a field is missing"))
+    }
+
+    /// The field, parsed.
+    pub(super) fn parse<T: std::str::FromStr>(&self, index: usize) -> Result<T> {
+        self.field(index)?.parse().map_err(|_| self.damaged("a field cannot be read"))
+    }
+
+    /// A sale status, parsed.
+    pub(super) fn status(&self, index: usize) -> Result<crate::domain::sale::SaleStatus> {
+        crate::domain::sale::SaleStatus::parse(self.field(index)?).ok_or_else(|| self.damaged("unknown status"))
+    }
+
+    pub(super) fn damaged(&self, what: &str) -> Error {
+        Error::Damaged { doing: self.script, detail: format!("{what}: {:?}", self.parts) }
+    }
+}

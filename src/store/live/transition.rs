@@ -1,0 +1,74 @@
+//! `lua/transition.lua`: compare-and-set of the sale's status.
+
+use super::{Live, OpeningToken};
+use crate::domain::ids::EventId;
+use crate::domain::sale::{SaleAction, SaleStatus};
+use crate::error::{Error, Result};
+
+/// What came of a transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transitioned {
+    /// The status was this and is now the target.
+    Changed(SaleStatus),
+    /// The status is this; there is no such edge.
+    Refused(SaleStatus),
+    /// The opening token is not good any more.
+    TokenLost(SaleStatus),
+}
+
+impl Live {
+    /// Moves the status along one edge. `token` is required for [`SaleAction::Live`] and for nothing else.
+    ///
+    /// # Errors
+    /// When the live store does not answer; the status may or may not have changed.
+    pub async fn transition(
+        &self,
+        event: EventId,
+        action: SaleAction,
+        token: Option<&OpeningToken>,
+    ) -> Result<Transitioned> {
+        let mut call = self.scripts.transition.prepare_invoke();
+        call.key(self.keys.status(event))
+            .key(self.keys.opening(event))
+            .arg(action.target().as_str())
+            .arg(token.map_or("", OpeningToken::as_str));
+        for source in action.sources() {
+            call.arg(source.as_str());
+        }
+        let reply = self.invoke("transition", &call).await?;
+        match reply.tag() {
+            "CHANGED" => Ok(Transitioned::Changed(reply.status(1)?)),
+            "REFUSED" => Ok(Transitioned::Refused(reply.status(1)?)),
+            "TOKEN_LOST" => Ok(Transitioned::TokenLost(reply.status(1)?)),
+            _ => Err(reply.damaged("unknown tag")),
+        }
+    }
+
+    /// The sale's status.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or holds no status that we know.
+    pub async fn status(&self, event: EventId) -> Result<SaleStatus> {
+        let mut connection = self.connection();
+        let key = self.keys.status(event);
+        let text: Option<String> =
+            self.within("reading a sale's status", redis::cmd("GET").arg(key).query_async(&mut connection)).await?;
+        match text {
+            None => Ok(SaleStatus::NotStarted),
+            Some(text) => {
+                SaleStatus::parse(&text).ok_or(Error::Damaged { doing: "reading a sale's status", detail: text })
+            }
+        }
+    }
+
+    /// Lets the stopped status of a settled sale expire.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn expire_status(&self, event: EventId, ttl_s: u64) -> Result<()> {
+        let mut connection = self.connection();
+        let key = self.keys.status(event);
+        let call = async { redis::cmd("EXPIRE").arg(key).arg(ttl_s).query_async::<i64>(&mut connection).await };
+        self.within("expiring a stopped status", call).await.map(|_| ())
+    }
+}

@@ -1,0 +1,181 @@
+//! Migrations: JSON files of database commands, applied once, in order, by one process at a time.
+//!
+//! A ledger (collection `migrations`) records each with the checksum of its file; a file that was changed after it was
+//! applied stops the start. A lock with an end makes other processes wait.
+
+use std::time::Duration;
+
+use bson::{DateTime, Document, doc};
+use futures::TryStreamExt;
+use mongodb::Collection;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::Mongo;
+use super::error::{unless_duplicate, within};
+use crate::error::{Dependency, Error, Result};
+
+/// Every migration, in order.
+const FILES: [&str; 1] = [include_str!("../../../migrations/0001_initial.json")];
+const LOCK_TTL: Duration = Duration::from_secs(60);
+const LOCK_POLL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Migration {
+    id: String,
+    #[expect(dead_code, reason = "for people")]
+    about: String,
+    apply: Vec<serde_json::Value>,
+    revert: Vec<serde_json::Value>,
+}
+
+/// One line of `orbit migrate`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigrationState {
+    /// The file's id.
+    pub id: String,
+    /// Whether it is in the ledger.
+    pub applied: bool,
+}
+
+impl Mongo {
+    /// Applies what is missing, and returns the ids of what it applied.
+    ///
+    /// # Errors
+    /// When the database does not answer, a command fails, or an applied file was changed.
+    pub async fn migrate(&self) -> Result<Vec<String>> {
+        let holder = uuid::Uuid::new_v4().to_string();
+        self.lock_migrations(&holder).await?;
+        let outcome = self.apply_missing().await;
+        let lock = self.migration_lock();
+        let release = lock.delete_one(doc! { "_id": "lock", "holder": &holder });
+        within(self.deadline, "releasing the migration lock", release).await?;
+        outcome
+    }
+
+    /// What is applied and what is not.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn migrations(&self) -> Result<Vec<MigrationState>> {
+        let ledger = self.ledger().await?;
+        let states = parsed()?.into_iter().map(|(migration, _)| {
+            let applied = ledger.iter().any(|row| text(row, "_id") == Some(&migration.id));
+            MigrationState { id: migration.id, applied }
+        });
+        Ok(states.collect())
+    }
+
+    /// Takes the newest applied migration back, and returns its id.
+    ///
+    /// # Errors
+    /// When the database does not answer or a command fails.
+    pub async fn revert_newest(&self) -> Result<Option<String>> {
+        let ledger = self.ledger().await?;
+        for (migration, _) in parsed()?.into_iter().rev() {
+            if ledger.iter().any(|row| text(row, "_id") == Some(&migration.id)) {
+                self.run_all(&migration.id, &migration.revert).await?;
+                let rows = self.ledger_rows();
+                let strike = rows.delete_one(doc! { "_id": &migration.id });
+                within(self.deadline, "striking a migration", strike).await?;
+                return Ok(Some(migration.id));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn apply_missing(&self) -> Result<Vec<String>> {
+        let ledger = self.ledger().await?;
+        let mut applied = Vec::new();
+        for (migration, checksum) in parsed()? {
+            match ledger.iter().find(|row| text(row, "_id") == Some(&migration.id)) {
+                Some(row) if text(row, "checksum") == Some(&checksum) => {}
+                Some(_) => {
+                    let what = format!("migration {} was changed after it was applied; add a new one", migration.id);
+                    return Err(Error::internal("checking migrations", what));
+                }
+                None => {
+                    self.run_all(&migration.id, &migration.apply).await?;
+                    let row = doc! { "_id": &migration.id, "checksum": checksum, "appliedAt": DateTime::now() };
+                    let rows = self.ledger_rows();
+                    let insert = rows.insert_one(row);
+                    within(self.deadline, "recording a migration", insert).await?;
+                    applied.push(migration.id);
+                }
+            }
+        }
+        Ok(applied)
+    }
+
+    /// Commands are idempotent (creating what exists is no error), so that a migration cut short can run again.
+    async fn run_all(&self, id: &str, commands: &[serde_json::Value]) -> Result<()> {
+        const EXISTS: i32 = 48;
+        const NOT_FOUND: [i32; 2] = [26, 27];
+        for command in commands {
+            let document = bson::serialize_to_document(command)
+                .map_err(|error| Error::internal("reading a migration", format!("{id}: {error}")))?;
+            let call = self.database.run_command(document);
+            match tokio::time::timeout(Duration::from_secs(60), call.into_future()).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => match error.kind.as_ref() {
+                    mongodb::error::ErrorKind::Command(refused)
+                        if refused.code == EXISTS || NOT_FOUND.contains(&refused.code) => {}
+                    _ => return Err(Error::internal("applying a migration", format!("{id}: {command}: {error}"))),
+                },
+                Err(_) => return Err(Error::timed_out(Dependency::Database, "applying a migration")),
+            }
+        }
+        Ok(())
+    }
+
+    async fn ledger(&self) -> Result<Vec<Document>> {
+        let ledger = self.ledger_rows();
+        within(self.deadline, "reading the ledger", async { ledger.find(doc! {}).await?.try_collect().await }).await
+    }
+
+    fn ledger_rows(&self) -> Collection<Document> {
+        self.database.collection("migrations")
+    }
+
+    fn migration_lock(&self) -> Collection<Document> {
+        self.database.collection("migrationLock")
+    }
+
+    /// Waits for the lock at most as long as its holder may keep it.
+    async fn lock_migrations(&self, holder: &str) -> Result<()> {
+        let (lock, started) = (self.migration_lock(), tokio::time::Instant::now());
+        loop {
+            let now = DateTime::now();
+            let until =
+                DateTime::from_millis(now.timestamp_millis() + i64::try_from(LOCK_TTL.as_millis()).unwrap_or(0));
+            // Matches an expired lock; inserts if there is none; a lock that is held makes the insert a duplicate.
+            let free = doc! { "_id": "lock", "until": { "$lt": now } };
+            let take = doc! { "$set": { "holder": holder, "until": until } };
+            let call = lock.update_one(free, take).upsert(true);
+            if unless_duplicate(self.deadline, "taking the migration lock", call).await?.is_some() {
+                return Ok(());
+            }
+            if started.elapsed() > LOCK_TTL * 2 {
+                return Err(Error::timed_out(Dependency::Database, "waiting for the migration lock"));
+            }
+            tokio::time::sleep(LOCK_POLL).await;
+        }
+    }
+}
+
+fn text<'a>(row: &'a Document, name: &str) -> Option<&'a str> {
+    row.get_str(name).ok()
+}
+
+fn parsed() -> Result<Vec<(Migration, String)>> {
+    FILES
+        .iter()
+        .map(|text| {
+            let migration =
+                serde_json::from_str(text).map_err(|error| Error::internal("reading a migration", error))?;
+            let checksum = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+            Ok((migration, checksum))
+        })
+        .collect()
+}

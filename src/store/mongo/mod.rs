@@ -1,0 +1,121 @@
+//! MongoDB: everything durable. One repository per collection: its document, the conversion both ways, named queries.
+//!
+//! Every call has a deadline that cancels it. Writes are acknowledged by a majority, journalled.
+
+pub mod accounts;
+pub mod dead_letters;
+mod error;
+pub mod events;
+pub mod media_ledger;
+pub mod migrate;
+pub mod orders;
+pub mod products;
+mod query;
+pub mod replica_set;
+pub mod revocations;
+pub mod verifications;
+
+use std::time::Duration;
+
+use bson::oid::ObjectId;
+use mongodb::options::{Acknowledgment, ClientOptions, WriteConcern};
+use mongodb::{Client, Database};
+use secrecy::ExposeSecret;
+
+use crate::config;
+use crate::error::{Dependency, Error, Result};
+use error::within;
+
+/// The durable store.
+#[derive(Debug)]
+pub struct Mongo {
+    client: Client,
+    database: Database,
+    deadline: Duration,
+    /// Who may sign in.
+    pub accounts: accounts::Accounts,
+    /// Sellers' requests to be approved.
+    pub verifications: verifications::Verifications,
+    /// Events.
+    pub events: events::Events,
+    /// Products.
+    pub products: products::Products,
+    /// Settled reservations.
+    pub orders: orders::Orders,
+    /// What has changed since session tokens were made.
+    pub revocations: revocations::Revocations,
+    /// What settlement could not write.
+    pub dead_letters: dead_letters::DeadLetters,
+    /// Images that are to be deleted.
+    pub media_ledger: media_ledger::MediaLedger,
+}
+
+impl Mongo {
+    /// Connects and asks the server for an answer.
+    ///
+    /// # Errors
+    /// When the server does not answer within the deadline.
+    pub async fn connect(config: &config::Mongo) -> Result<Self> {
+        let deadline = Duration::from_millis(config.deadline_ms);
+        let mut options = ClientOptions::parse(config.uri.expose_secret())
+            .await
+            .map_err(|error| Error::unavailable(Dependency::Database, "reading mongo.uri", error))?;
+        options.app_name = Some("orbit".to_owned());
+        options.connect_timeout = Some(deadline);
+        options.server_selection_timeout = Some(deadline);
+        options.max_pool_size = Some(config.pool_max);
+        options.retry_writes = options.retry_writes.or(Some(true));
+        let majority = WriteConcern::builder().w(Acknowledgment::Majority).journal(true).build();
+        options.write_concern = options.write_concern.or(Some(majority));
+        let client = Client::with_options(options)
+            .map_err(|error| Error::unavailable(Dependency::Database, "connecting", error))?;
+        let database = client.database(&config.database);
+        let store = Self::over(client, &database, deadline, Duration::from_millis(config.cursor_deadline_ms));
+        store.ping().await?;
+        Ok(store)
+    }
+
+    fn over(client: Client, database: &Database, deadline: Duration, long: Duration) -> Self {
+        Self {
+            accounts: accounts::Accounts::new(database, deadline),
+            verifications: verifications::Verifications::new(database, deadline),
+            events: events::Events::new(database, deadline),
+            products: products::Products::new(database, deadline, long),
+            orders: orders::Orders::new(database, deadline, long),
+            revocations: revocations::Revocations::new(database, deadline),
+            dead_letters: dead_letters::DeadLetters::new(database, deadline),
+            media_ledger: media_ledger::MediaLedger::new(database, deadline),
+            client,
+            database: database.clone(),
+            deadline,
+        }
+    }
+
+    /// Asks the server for an answer.
+    ///
+    /// # Errors
+    /// When there is none within the deadline.
+    pub async fn ping(&self) -> Result<()> {
+        within(self.deadline, "pinging the database", self.database.run_command(bson::doc! { "ping": 1 })).await?;
+        Ok(())
+    }
+
+    /// Removes the whole database: for tests that made it.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn drop_database(&self) -> Result<()> {
+        within(self.deadline, "dropping a test's database", self.database.drop()).await
+    }
+
+    /// Closes every connection.
+    pub async fn close(&self) {
+        self.client.clone().shutdown().await;
+    }
+}
+
+/// Twelve bytes that no other record has.
+#[must_use]
+pub fn new_id() -> [u8; 12] {
+    ObjectId::new().bytes()
+}

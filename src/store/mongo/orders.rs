@@ -1,0 +1,330 @@
+//! Collection `orders`. `reservationId` is unique: writing an order twice leaves one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use bson::{DateTime, Document, doc, oid::ObjectId};
+use futures::TryStreamExt;
+use mongodb::{Collection, Database};
+use serde::{Deserialize, Serialize};
+
+use super::error::{unreadable, within};
+use super::query::{self, Order as ListOrder};
+use crate::domain::ids::{EventId, OrderId, ProductId, UserId};
+use crate::domain::money::{self, Money};
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::page::{Cursor, Listed, Page};
+use crate::domain::reservation::Reservation;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OrderDocument {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    reservation_id: String,
+    user_id: ObjectId,
+    product_id: ObjectId,
+    event_id: ObjectId,
+    quantity: i64,
+    price_minor: i64,
+    currency: String,
+    status: String,
+    created_at: DateTime,
+    updated_at: DateTime,
+}
+
+impl TryFrom<OrderDocument> for Order {
+    type Error = Error;
+
+    fn try_from(document: OrderDocument) -> Result<Self> {
+        let broken = |what: &str| unreadable("reading an order", format!("{what} of order {}", document.id));
+        Ok(Self {
+            id: OrderId::from_bytes(document.id.bytes()),
+            user: UserId::from_bytes(document.user_id.bytes()),
+            product: ProductId::from_bytes(document.product_id.bytes()),
+            event: EventId::from_bytes(document.event_id.bytes()),
+            quantity: u32::try_from(document.quantity).map_err(|_| broken("quantity"))?,
+            price: Money {
+                minor: document.price_minor,
+                currency: money::currency(&document.currency).ok_or_else(|| broken("currency"))?,
+            },
+            status: OrderStatus::parse(&document.status).ok_or_else(|| broken("status"))?,
+            reservation_id: document.reservation_id,
+            created_at: document.created_at.to_chrono(),
+            updated_at: document.updated_at.to_chrono(),
+        })
+    }
+}
+
+/// One line of an event's totals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusTotal {
+    /// Orders of this status...
+    pub status: String,
+    /// ...in this currency.
+    pub currency: String,
+    /// How many.
+    pub orders: u64,
+    /// Units in them.
+    pub units: u64,
+    /// Their worth in minor units.
+    pub minor: i64,
+}
+
+/// What the database said to a page of orders.
+#[derive(Debug, Clone, Default)]
+pub struct Upserted {
+    /// Orders of the page that the database holds now.
+    pub confirmed: usize,
+    /// Positions in the page that it refused, and why.
+    pub refused: Vec<(usize, String)>,
+}
+
+#[derive(Debug, Deserialize)]
+struct UpdateReply {
+    /// Matched and inserted together.
+    n: i64,
+    #[serde(rename = "writeErrors", default)]
+    write_errors: Vec<WriteErrorReply>,
+    #[serde(rename = "writeConcernError")]
+    write_concern_error: Option<Document>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WriteErrorReply {
+    index: i64,
+    code: i64,
+    #[serde(default)]
+    errmsg: String,
+}
+
+/// Settled reservations.
+#[derive(Debug)]
+pub struct Orders {
+    database: Database,
+    collection: Collection<OrderDocument>,
+    deadline: Duration,
+    long: Duration,
+}
+
+fn of_event(event: EventId) -> Document {
+    doc! { "eventId": ObjectId::from_bytes(event.bytes()) }
+}
+
+impl Orders {
+    pub(super) fn new(database: &Database, deadline: Duration, long: Duration) -> Self {
+        Self { database: database.clone(), collection: database.collection("orders"), deadline, long }
+    }
+
+    /// Writes a page of reservations as orders, each one on its own: a refused one does not hold up the others. Writing
+    /// one that is there already changes nothing and counts as confirmed.
+    ///
+    /// Uses the `update` command, which every MongoDB version understands (the driver's bulk write needs MongoDB 8).
+    ///
+    /// # Errors
+    /// When the database does not confirm the page as a whole; then nothing is known of any of it.
+    pub async fn upsert(&self, reservations: &[Reservation]) -> Result<Upserted> {
+        const DOING: &str = "writing orders";
+        if reservations.is_empty() {
+            return Ok(Upserted::default());
+        }
+        let updates: Vec<Document> = reservations.iter().map(upsert_one).collect();
+        let command = doc! {
+            "update": "orders",
+            "updates": updates,
+            "ordered": false,
+            "writeConcern": { "w": "majority", "j": true },
+        };
+        let reply = within(self.long, DOING, self.database.run_command(command)).await?;
+        let reply: UpdateReply =
+            bson::deserialize_from_document(reply).map_err(|error| Error::internal(DOING, error))?;
+        if let Some(concern) = reply.write_concern_error {
+            return Err(Error::unavailable(crate::error::Dependency::Database, DOING, concern.to_string()));
+        }
+        let mut confirmed = usize::try_from(reply.n).unwrap_or(0);
+        let mut refused = Vec::new();
+        for error in reply.write_errors {
+            let index = usize::try_from(error.index).unwrap_or(usize::MAX);
+            // Two writers of the same new order: one inserted it, so it is there.
+            if error.code == i64::from(super::error::DUPLICATE_KEY) {
+                confirmed += 1;
+            } else {
+                refused.push((index, error.errmsg));
+            }
+        }
+        Ok(Upserted { confirmed, refused })
+    }
+
+    /// Which of these reservations are orders now.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn settled(&self, reservation_ids: &[String]) -> Result<HashSet<String>> {
+        #[derive(Deserialize)]
+        struct Row {
+            #[serde(rename = "reservationId")]
+            reservation_id: String,
+        }
+        if reservation_ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let rows = self.collection.clone_with_type::<Row>();
+        let call = async {
+            let filter = doc! { "reservationId": { "$in": reservation_ids } };
+            let cursor = rows.find(filter).projection(doc! { "reservationId": 1, "_id": 0 }).await?;
+            cursor.map_ok(|row| row.reservation_id).try_collect().await
+        };
+        within(self.deadline, "confirming orders", call).await
+    }
+
+    /// How many orders the event has.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn count_of_event(&self, event: EventId) -> Result<u64> {
+        within(self.long, "counting orders", self.collection.count_documents(of_event(event))).await
+    }
+
+    /// An event's orders, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn of_event(&self, event: EventId, page: Page) -> Result<Listed<Order>> {
+        self.list(of_event(event), page).await
+    }
+
+    /// A buyer's orders, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn of_user(&self, user: UserId, page: Page) -> Result<Listed<Order>> {
+        self.list(doc! { "userId": ObjectId::from_bytes(user.bytes()) }, page).await
+    }
+
+    async fn list(&self, filter: Document, page: Page) -> Result<Listed<Order>> {
+        let (collection, deadline) = (&self.collection, self.deadline);
+        let rows = query::page(collection, deadline, "listing orders", filter, ListOrder::NewestFirst, page).await?;
+        let rows = rows.into_iter().map(Order::try_from).collect::<Result<Vec<_>>>()?;
+        Ok(Listed::from_rows(rows, page, |row| Cursor {
+            created_at_ms: row.created_at.timestamp_millis(),
+            id: row.id.bytes(),
+        }))
+    }
+
+    /// The order that settled a buyer's reservation of a product.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Result<Option<Order>> {
+        let mut filter = of_event(event);
+        filter.insert("userId", ObjectId::from_bytes(user.bytes()));
+        filter.insert("productId", ObjectId::from_bytes(product.bytes()));
+        let call = self.collection.find_one(filter).sort(doc! { "createdAt": -1 });
+        within(self.deadline, "reading an order", call).await?.map(Order::try_from).transpose()
+    }
+
+    /// An event's orders, summed per status and currency. Sums are of integers.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn totals(&self, event: EventId) -> Result<Vec<StatusTotal>> {
+        #[derive(Deserialize)]
+        struct Key {
+            status: String,
+            currency: String,
+        }
+        #[derive(Deserialize)]
+        struct Row {
+            #[serde(rename = "_id")]
+            key: Key,
+            orders: i64,
+            units: i64,
+            minor: i64,
+        }
+        let pipeline = vec![
+            doc! { "$match": of_event(event) },
+            doc! { "$group": {
+                "_id": { "status": "$status", "currency": "$currency" },
+                "orders": { "$sum": 1_i64 },
+                "units": { "$sum": "$quantity" },
+                "minor": { "$sum": { "$multiply": ["$priceMinor", "$quantity"] } },
+            } },
+        ];
+        let call =
+            async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
+        let rows = within(self.long, "summing orders", call).await?;
+        let unsigned = |value: i64| u64::try_from(value).unwrap_or(0);
+        Ok(rows
+            .into_iter()
+            .map(|row| StatusTotal {
+                status: row.key.status,
+                currency: row.key.currency,
+                orders: unsigned(row.orders),
+                units: unsigned(row.units),
+                minor: row.minor,
+            })
+            .collect())
+    }
+
+    /// Units ordered of each product of the event.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn units_per_product(&self, event: EventId) -> Result<BTreeMap<ProductId, u64>> {
+        #[derive(Deserialize)]
+        struct Row {
+            #[serde(rename = "_id")]
+            product: ObjectId,
+            units: i64,
+        }
+        let pipeline = vec![
+            doc! { "$match": of_event(event) },
+            doc! { "$group": { "_id": "$productId", "units": { "$sum": "$quantity" } } },
+        ];
+        let call =
+            async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
+        let rows = within(self.long, "summing units", call).await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (ProductId::from_bytes(row.product.bytes()), u64::try_from(row.units).unwrap_or(0)))
+            .collect())
+    }
+}
+
+fn upsert_one(reservation: &Reservation) -> Document {
+    let booked_at = DateTime::from_millis(reservation.booked_at_ms);
+    let order = doc! {
+        "reservationId": &reservation.id,
+        "userId": ObjectId::from_bytes(reservation.user.bytes()),
+        "productId": ObjectId::from_bytes(reservation.product.bytes()),
+        "eventId": ObjectId::from_bytes(reservation.event.bytes()),
+        "quantity": i64::from(reservation.quantity),
+        "priceMinor": reservation.price.minor,
+        "currency": reservation.price.currency.code(),
+        "status": reservation.status.as_str(),
+        "createdAt": booked_at,
+        "updatedAt": booked_at,
+    };
+    doc! {
+        "q": { "reservationId": &reservation.id },
+        "u": { "$setOnInsert": order },
+        "upsert": true,
+        "multi": false,
+    }
+}
+
+impl Orders {
+    /// Whether the unique index that makes settlement idempotent is there. A sale does not open without it.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn has_unique_index(&self) -> Result<bool> {
+        let call = async { self.collection.list_indexes().await?.try_collect::<Vec<_>>().await };
+        let indexes = within(self.deadline, "looking at indexes", call).await?;
+        Ok(indexes.iter().any(|index| {
+            index.keys.keys().eq(["reservationId"])
+                && index.options.as_ref().and_then(|options| options.unique) == Some(true)
+        }))
+    }
+}

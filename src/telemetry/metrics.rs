@@ -1,0 +1,51 @@
+//! Every metric: its name, its unit, and its help text.
+
+use std::sync::OnceLock;
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+macro_rules! metrics_table {
+    ($($kind:ident $name:ident = $text:literal, $unit:expr, $help:literal;)+) => {
+        $(#[doc = $help] pub const $name: &str = $text;)+
+
+        fn describe() {
+            $(metrics_table!(@describe $kind $name, $unit, $help);)+
+        }
+
+        /// The names of all metrics.
+        pub const ALL: &[&str] = &[$($name,)+];
+    };
+    (@describe counter $name:ident, $unit:expr, $help:literal) => { describe_counter!($name, $unit, $help) };
+    (@describe gauge $name:ident, $unit:expr, $help:literal) => { describe_gauge!($name, $unit, $help) };
+    (@describe histogram $name:ident, $unit:expr, $help:literal) => { describe_histogram!($name, $unit, $help) };
+}
+
+metrics_table! {
+    counter PURCHASES = "orbit_purchases_total", Unit::Count, "Purchase attempts, by outcome.";
+    histogram PURCHASE_SECONDS = "orbit_purchase_seconds", Unit::Seconds, "Time that the live store took to decide a purchase.";
+    counter PRODUCTS_PROJECTED = "orbit_products_projected_total", Unit::Count, "Products written into the live store by openings.";
+    counter ORDERS_SETTLED = "orbit_orders_settled_total", Unit::Count, "Reservations confirmed as orders by settlements, repeats included.";
+    counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
+    counter REPAIRS = "orbit_repairs_total", Unit::Count, "Unfinished openings and endings that recovery finished, by kind.";
+    gauge SALES_LOST = "orbit_sales_lost", Unit::Count, "Sales that were open and that the live store does not know any more; above zero an operator must act.";
+    counter REQUESTS = "orbit_http_requests_total", Unit::Count, "HTTP requests answered, by status class.";
+    gauge CONNECTIONS = "orbit_http_connections", Unit::Count, "Open HTTP connections.";
+    counter REVOCATION_FAILURES = "orbit_revocation_read_failures_total", Unit::Count, "Times that the newest revocations could not be read.";
+    counter IMAGES_DELETED = "orbit_images_deleted_total", Unit::Count, "Images removed because nothing shows them any more.";
+}
+
+/// The process's metrics. Recording starts with the first call.
+pub fn recorder() -> Option<&'static PrometheusHandle> {
+    static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
+            let matcher = Matcher::Full(PURCHASE_SECONDS.to_owned());
+            let builder = PrometheusBuilder::new().set_buckets_for_metric(matcher, &buckets).ok()?;
+            let handle = builder.install_recorder().ok()?;
+            describe();
+            Some(handle)
+        })
+        .as_ref()
+}

@@ -1,0 +1,84 @@
+//! The service as a process of its own, to be killed.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use orbit::config::{Config, ExposeSecret};
+use orbit::supervisor::free_port;
+use tokio::process::{Child, Command};
+
+/// `orbit serve`, running.
+pub struct OrbitProcess {
+    child: Child,
+    pub url: String,
+}
+
+impl OrbitProcess {
+    /// Starts the binary with this configuration and waits until it is ready.
+    pub async fn start(config: &Config) -> Self {
+        let port = free_port().unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_orbit"))
+            .arg("serve")
+            .env_remove("ORBIT_CONFIG")
+            .envs(environment(config, port))
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let process = Self { child, url: format!("http://127.0.0.1:{port}") };
+        process.until_ready().await;
+        process
+    }
+
+    async fn until_ready(&self) {
+        let ready = format!("{}/health/ready", self.url);
+        let client = reqwest::Client::builder().timeout(Duration::from_secs(2)).build().unwrap();
+        super::eventually("the process is ready", || async {
+            client.get(&ready).send().await.is_ok_and(|answer| answer.status().is_success())
+        })
+        .await;
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// SIGKILL, and wait.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// SIGTERM, and wait; true if it said that everything was finished.
+    pub async fn terminate(mut self) -> bool {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        self.child.wait().await.unwrap().success()
+    }
+}
+
+/// What differs from the defaults, as environment variables.
+pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
+    let set = |name: &str, value: String| (format!("ORBIT__{name}"), value);
+    let auth = &config.auth;
+    vec![
+        set("SERVER__HOST", "127.0.0.1".to_owned()),
+        set("SERVER__PORT", port.to_string()),
+        set("METRICS__ENABLED", "false".to_owned()),
+        set("LOG__FILTER", "error".to_owned()),
+        set("MONGO__URI", config.mongo.uri.expose_secret().to_owned()),
+        set("MONGO__DATABASE", config.mongo.database.clone()),
+        set("MONGO__POOL_MAX", "10".to_owned()),
+        set("LIVE__URL", config.live.url.expose_secret().to_owned()),
+        set("LIVE__KEY_PREFIX", config.live.key_prefix.clone()),
+        set("LIVE__PERSISTENCE", "none".to_owned()),
+        set("SALE__OPENING_TTL_MS", config.sale.opening_ttl_ms.to_string()),
+        set("SALE__RECOVERY_INTERVAL_MS", config.sale.recovery_interval_ms.to_string()),
+        set("AUTH__JWT_SECRET", auth.jwt_secret.expose_secret().to_owned()),
+        set("AUTH__COOKIE_SECURE", "false".to_owned()),
+        set("AUTH__BCRYPT_COST", auth.bcrypt_cost.to_string()),
+        set("AUTH__ATTEMPTS_PER_ADDRESS_PER_MINUTE", "0".to_owned()),
+        set("AUTH__ATTEMPTS_PER_ACCOUNT_PER_MINUTE", "0".to_owned()),
+        set("ACCOUNTS__DATA_KEY", config.accounts.data_key.expose_secret().to_owned()),
+        set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
+    ]
+}

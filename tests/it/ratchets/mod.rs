@@ -1,0 +1,1 @@
+//! Rules about the code itself. Each list of exceptions may only shrink.

@@ -1,0 +1,3 @@
+//! The live sale.
+
+mod first;
