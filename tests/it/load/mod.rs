@@ -1,8 +1,6 @@
 //! The load tool against a service that keeps the contract, and against one that breaks it in one way at a time: what
 //! the tool is for is to notice.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 mod shop;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,5 @@
 //! A small service in memory that keeps the HTTP contract as far as the load tool uses it, and can break it on purpose.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -39,6 +39,7 @@ impl Servers {
         let redis_url = self.start_redis(home, progress).await?;
         let mongo_uri = self.start_mongo(home, progress).await?;
         let config = configure(home, secrets, port, buyers, &redis_url, &mongo_uri)?;
+        orbit::telemetry::logs::start(&config.log);
         let cost = config.auth.bcrypt_cost;
         let service = App::start(config).await.context("cannot start the service")?;
         progress.say(&format!("  Orbit on http://{}", service.address));
