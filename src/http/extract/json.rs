@@ -74,7 +74,10 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
     value.validate().map_err(|report| Error::Invalid {
         fields: report
             .iter()
-            .map(|(path, error)| FieldError { field: wire_name(&path.to_string()), message: error.message().to_owned() })
+            .map(|(path, error)| FieldError {
+                field: wire_name(&path.to_string()),
+                message: error.message().to_owned(),
+            })
             .collect(),
     })?;
     Ok(value)

@@ -20,7 +20,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "src/http/",
         &[
-            "http", "sale", "accounts", "catalogue", "reports", "auth", "domain", "error", "app", "telemetry", "config",
+            "http",
+            "sale",
+            "accounts",
+            "catalogue",
+            "reports",
+            "auth",
+            "domain",
+            "error",
+            "app",
+            "telemetry",
+            "config",
             "task",
         ],
     ),

@@ -43,9 +43,26 @@ fn every_configuration_file_parses() {
 #[test]
 fn the_root_stays_readable() {
     let known = [
-        "CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock", "Cargo.toml", "Dockerfile", "LICENSE", "Makefile", "README.md",
-        "clippy.toml", "configs", "docker-compose.yml", "docs", "lua", "migrations", "openapi.yaml", "rustfmt.toml",
-        "scripts", "src", "target", "tests",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "Dockerfile",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "clippy.toml",
+        "configs",
+        "docker-compose.yml",
+        "docs",
+        "lua",
+        "migrations",
+        "openapi.yaml",
+        "rustfmt.toml",
+        "scripts",
+        "src",
+        "target",
+        "tests",
     ];
     for entry in std::fs::read_dir(root()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
