@@ -41,8 +41,14 @@ pub(super) fn timeline(width_ms: f64, slices: &[Slice]) -> String {
         .iter()
         .enumerate()
         .map(|(index, slice)| Bar {
-            parts: vec![("accepted", slice.accepted), ("refused", slice.refused)],
-            tip: format!("from {:.1} s: {} accepted, {} refused", from(index), slice.accepted, slice.refused),
+            parts: vec![("accepted", slice.accepted), ("refused", slice.refused), ("failed", slice.failed)],
+            tip: format!(
+                "from {:.1} s: {} accepted, {} refused, {} failed",
+                from(index),
+                slice.accepted,
+                slice.refused,
+                slice.failed
+            ),
         })
         .collect();
     let labels = ticks(slices.len(), |index| format!("{:.1}", from(index)));

@@ -89,7 +89,7 @@ fn over_time(report: &Report) -> String {
     let svg = chart::timeline(width_ms, slices);
     format!(
         "<h2>Purchases answered per {width_ms:.0} ms</h2>\n{svg}\n<p class=\"legend\"><span class=\"accepted\"></span>\
-         accepted <span class=\"refused\"></span>refused</p>\n"
+         accepted <span class=\"refused\"></span>refused <span class=\"failed\"></span>failed, or asked again</p>\n"
     )
 }
 

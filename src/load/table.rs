@@ -49,7 +49,7 @@ impl Report {
     /// Speeds and times, as label and value.
     #[must_use]
     pub fn figures(&self) -> Vec<(&'static str, String)> {
-        let answered = grouped((self.attempts - self.errors) as u64);
+        let answered = grouped(self.answered as u64);
         let mut rows = vec![
             (
                 "purchases per second",
