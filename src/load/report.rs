@@ -21,8 +21,8 @@ pub struct Percentiles {
     pub max_ms: f64,
 }
 
-impl From<&Latencies> for Percentiles {
-    fn from(latencies: &Latencies) -> Self {
+impl Percentiles {
+    fn of(latencies: &Latencies) -> Self {
         Self {
             p50_ms: rounded(latencies.quantile_ms(0.5)),
             p95_ms: rounded(latencies.quantile_ms(0.95)),
@@ -80,10 +80,10 @@ pub struct Report {
     /// Latency of all answered purchases.
     #[serde(flatten)]
     pub latency: Percentiles,
-    /// Of the accepted ones.
-    pub latency_accepted: Percentiles,
-    /// Of the refused ones.
-    pub latency_refused: Percentiles,
+    /// Of the accepted ones; null if there were none.
+    pub latency_accepted: Option<Percentiles>,
+    /// Of the refused ones; null if there were none.
+    pub latency_refused: Option<Percentiles>,
     /// From sending, of all.
     pub latency_since_sent: Percentiles,
     /// From the arrival of the buyer, of all: in a rush, from the common start.
@@ -131,7 +131,9 @@ impl Report {
         let latencies = Latencies::of(answered().map(|attempt| latency(&attempt)));
         let of = |accepted: bool| {
             let chosen = answered().filter(|attempt| attempt.outcome.is_accepted() == accepted);
-            Percentiles::from(&Latencies::of(chosen.map(|attempt| latency(&attempt))))
+            Some(Latencies::of(chosen.map(|attempt| latency(&attempt))))
+                .filter(|l| l.count() > 0)
+                .map(|l| Percentiles::of(&l))
         };
         let duration = timed.iter().map(|attempt| attempt.answered).max().unwrap_or_default();
         Self {
@@ -155,11 +157,11 @@ impl Report {
             answered: answered().count(),
             purchases_per_s: per_second(answered().count(), duration),
             latency_from: if open_loop { "arrival" } else { "sending" },
-            latency: Percentiles::from(&latencies),
+            latency: Percentiles::of(&latencies),
             latency_accepted: of(true),
             latency_refused: of(false),
-            latency_since_sent: Percentiles::from(&Latencies::of(answered().map(|attempt| attempt.since_sent()))),
-            latency_since_arrival: Percentiles::from(&Latencies::of(answered().map(|a| a.since_arrival()))),
+            latency_since_sent: Percentiles::of(&Latencies::of(answered().map(|attempt| attempt.since_sent()))),
+            latency_since_arrival: Percentiles::of(&Latencies::of(answered().map(|a| a.since_arrival()))),
             open_ms: millis(measured.open),
             settle_ms: millis(measured.settle),
             invariants,
