@@ -1,6 +1,9 @@
 //! The integration tests: one binary, real servers.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod accounts;
+mod authorisation;
+mod compat;
 mod deploy;
 mod harness;
 mod media;
