@@ -67,15 +67,41 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
         let message = if bytes.is_empty() {
             "EOF".to_owned()
         } else {
-            format!("the body is not the JSON that this route reads: {error}")
+            format!("the body is not the JSON that this route reads: {}", explain(&error))
         };
         Error::refused(Code::MalformedBody, message)
     })?;
     value.validate().map_err(|report| Error::Invalid {
         fields: report
             .iter()
-            .map(|(path, error)| FieldError { field: path.to_string(), message: error.message().to_owned() })
+            .map(|(path, error)| FieldError {
+                field: camel_case(&path.to_string()),
+                message: error.message().to_owned(),
+            })
             .collect(),
     })?;
     Ok(value)
+}
+
+/// The parser's explanation, without the names of our types.
+fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once("expected struct ") {
+        Some((before, after)) => {
+            format!("{before}expected an object{}", after.trim_start_matches(char::is_alphanumeric))
+        }
+        None => text,
+    }
+}
+
+/// A field as the caller spells it: every name on the wire is the Rust name in camel case.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut name, word| {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+        name
+    })
 }
