@@ -325,7 +325,10 @@ async fn the_check_route_answers_in_its_inherited_shape() {
     let user = &checked["user"];
     assert_eq!(user["id"], buyer.id.as_str());
     assert_eq!(user["emailId"], buyer.email.as_str());
-    assert_eq!((&user["role"], &user["isEmailVerified"], &user["isActive"]), (&json!("buyer"), &json!(true), &json!(true)));
+    assert_eq!(
+        (&user["role"], &user["isEmailVerified"], &user["isActive"]),
+        (&json!("buyer"), &json!(true), &json!(true))
+    );
 
     let reply = app.anonymous().get("/api/auth/check").await;
     reply.refused(401, "unauthenticated");

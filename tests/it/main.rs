@@ -3,9 +3,11 @@
 
 mod accounts;
 mod authorisation;
+mod catalogue;
 mod compat;
 mod deploy;
 mod harness;
+mod http;
 mod media;
 mod ratchets;
 mod sale;

@@ -4,3 +4,5 @@ mod limits;
 mod sessions;
 mod signup;
 mod verification;
+
+pub use verification::collection;

@@ -87,6 +87,18 @@ async fn a_rejected_seller_may_ask_again_after_the_wait() {
         seller.post_json("/api/seller/verify", business()).await.status == 200
     })
     .await;
+    seller.post_json("/api/seller/verify", business()).await.refused(409, "verification_exists");
+    // Repeating the old rejection does not open another round.
+    admin.post_json(&decide(&request, "reject"), json!({ "reason": "The number is wrong" })).await.expect(200);
+    seller.post_json("/api/seller/verify", business()).await.refused(409, "verification_exists");
+    let pending = admin.get("/api/admin/verifications/pending").await.expect(200);
+    let second = &pending["verifications"][0];
+    assert_ne!(second["id"], request["id"]);
+    admin.post(&decide(second, "approve")).await.expect(200);
+    seller.get("/api/seller/isVerified").await.expect(200);
+    // Nor does it take the approval back that came after it.
+    admin.post_json(&decide(&request, "reject"), json!({ "reason": "The number is wrong" })).await.expect(200);
+    seller.get("/api/seller/isVerified").await.expect(200);
     app.finish().await;
 }
 
