@@ -158,7 +158,10 @@ async fn a_client_that_hangs_up_in_an_upload_leaves_nothing() {
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&picture).await.unwrap();
-    drop(stream);
+    stream.shutdown().await.unwrap();
+    // Until the server has done with it.
+    let said = read_until(&mut stream, "never said").await;
+    assert!(!said.starts_with("HTTP/1.1 2"), "{said}");
     let listed = seller.get("/api/seller/events/get").await.expect(200);
     assert_eq!(listed["events"], json!([]));
     let dir = &app.config().media.filesystem.dir;
