@@ -8,6 +8,7 @@ mod compat;
 mod deploy;
 mod harness;
 mod http;
+mod load;
 mod media;
 mod ratchets;
 mod sale;

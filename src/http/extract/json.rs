@@ -75,7 +75,7 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
         fields: report
             .iter()
             .map(|(path, error)| FieldError {
-                field: camel_case(&path.to_string()),
+                field: wire_name(&path.to_string()),
                 message: error.message().to_owned(),
             })
             .collect(),
@@ -94,8 +94,8 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-/// A field as the caller spells it: every name on the wire is the Rust name in camel case.
-fn camel_case(name: &str) -> String {
+/// The validator knows our names, the caller knows `camelCase`.
+fn wire_name(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |mut name, word| {
@@ -104,4 +104,13 @@ fn camel_case(name: &str) -> String {
         name.push_str(letters.as_str());
         name
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn fields_are_named_as_the_caller_spells_them() {
+        assert_eq!(super::wire_name("account_holder_name"), "accountHolderName");
+        assert_eq!(super::wire_name("gstin"), "gstin");
+    }
 }
