@@ -2,7 +2,9 @@
 
 mod first;
 mod lifecycle;
+mod opening;
 mod races;
+mod settlement;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
