@@ -7,6 +7,7 @@
 mod actors;
 pub mod pictures;
 pub mod process;
+pub mod proxy;
 pub mod s3;
 mod servers;
 

@@ -1,9 +1,11 @@
 //! The live sale.
 
+mod faults;
 mod first;
 mod lifecycle;
 mod opening;
 mod races;
+mod scripts;
 mod settlement;
 
 use std::collections::BTreeMap;
@@ -225,4 +227,34 @@ fn sorted(ids: impl IntoIterator<Item = String>) -> Vec<String> {
 async fn assert_only_the_status_is_left(app: &App, sale: &LiveSale) {
     let left = app.live().scan_event_keys(event_id(sale)).await.unwrap();
     assert_eq!(left, [app.live().keys().status(event_id(sale))]);
+}
+
+/// Everything that the live store holds of a sale: each key with its value, sets and hashes in order.
+async fn contents(app: &TestApp, sale: &LiveSale) -> BTreeMap<String, String> {
+    let mut connection = live_store(app.config()).await;
+    let mut contents = BTreeMap::new();
+    for key in app.app().live().scan_event_keys(event_id(sale)).await.unwrap() {
+        let kind: String = redis::cmd("TYPE").arg(&key).query_async(&mut connection).await.unwrap();
+        let words: &[&str] = match kind.as_str() {
+            "string" => &["GET", &key],
+            "hash" => &["HGETALL", &key],
+            "set" => &["SMEMBERS", &key],
+            "zset" => &["ZRANGE", &key, "0", "-1"],
+            "list" => &["LRANGE", &key, "0", "-1"],
+            "stream" => &["XRANGE", &key, "-", "+"],
+            other => panic!("{key} is a {other}"),
+        };
+        let mut read = redis::cmd(words[0]);
+        read.arg(&words[1..]);
+        let value = match kind.as_str() {
+            "hash" => format!("{:?}", read.query_async::<BTreeMap<String, String>>(&mut connection).await.unwrap()),
+            "set" => {
+                let members: std::collections::BTreeSet<String> = read.query_async(&mut connection).await.unwrap();
+                format!("{members:?}")
+            }
+            _ => format!("{:?}", read.query_async::<redis::Value>(&mut connection).await.unwrap()),
+        };
+        contents.insert(key, value);
+    }
+    contents
 }

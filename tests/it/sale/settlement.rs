@@ -11,8 +11,8 @@ use orbit::error::Code;
 use serde_json::json;
 
 use super::{
-    acknowledged, assert_only_the_status_is_left, calm_app, command, counts, database, event, event_id, live_store,
-    ordered, phase, prepared_by, reserve_directly, seen_from, sorted, stock, tally, without_hurry,
+    acknowledged, assert_only_the_status_is_left, calm_app, command, contents, counts, database, event, event_id,
+    live_store, ordered, phase, prepared_by, reserve_directly, seen_from, sorted, stock, tally, without_hurry,
 };
 use crate::harness::{self, LiveSale, TestApp, eventually};
 
@@ -31,17 +31,6 @@ async fn bookings(app: &TestApp, event: EventId) -> BTreeMap<String, HashMap<Str
         bookings.insert(key, fields);
     }
     bookings
-}
-
-/// Everything that the live store holds of a sale: keys with their serialised values.
-async fn snapshot(app: &TestApp, event: EventId) -> BTreeMap<String, Vec<u8>> {
-    let mut connection = live_store(app.config()).await;
-    let mut all = BTreeMap::new();
-    for key in app.app().live().scan_event_keys(event).await.unwrap() {
-        let value: Vec<u8> = redis::cmd("DUMP").arg(&key).query_async(&mut connection).await.unwrap();
-        all.insert(key, value);
-    }
-    all
 }
 
 async fn status_ttl_s(app: &TestApp, sale: &LiveSale) -> i64 {
@@ -192,7 +181,7 @@ async fn an_end_without_the_database_stops_the_sale_and_loses_nothing() {
     let made = reserve_directly(&app, &sale, 120).await;
     let known = event(app.app(), &sale).await;
     let status = app.app().live().keys().status(event_id(&sale));
-    let mut before = snapshot(&app, event_id(&sale)).await;
+    let mut before = contents(&app, &sale).await;
     mongo.kill().await;
 
     sale.control("End").await.refused(503, "database_unavailable");
@@ -201,7 +190,7 @@ async fn an_end_without_the_database_stops_the_sale_and_loses_nothing() {
     assert_eq!(error.code(), Code::DatabaseUnavailable);
 
     assert_eq!(app.app().live().status(event_id(&sale)).await.unwrap(), SaleStatus::Stopped);
-    let mut after = snapshot(&app, event_id(&sale)).await;
+    let mut after = contents(&app, &sale).await;
     assert!(after.remove(&status) != before.remove(&status) && after == before, "nothing but the status has changed");
     mongo.restart().await.unwrap();
     eventually("the database is back", || async { app.app().mongo().ping().await.is_ok() }).await;
