@@ -18,7 +18,7 @@
 --
 -- Returns an array of strings; the first is the tag:
 --   RESERVED          reservationId quantity price currency status bookedAt
---   REPLAYED          the same, of the earlier reservation made with this idempotency key
+--   REPLAYED          the same, of the earlier reservation made with this idempotency key and quantity
 --   ALREADY_RESERVED  the same, of the reservation that the buyer has
 --   SOLD_OUT          too few units
 --   NOT_LIVE          the status that the sale has
@@ -30,7 +30,7 @@ local status = redis.call('GET', KEYS[1]) or 'NOT_STARTED'
 
 local booking = redis.call('HMGET', KEYS[3],
   'reservationId', 'quantity', 'price', 'currency', 'status', 'bookedAt', 'idempotencyKey')
-if booking[1] and ARGV[6] ~= '' and booking[7] == ARGV[6] then
+if booking[1] and ARGV[6] ~= '' and booking[7] == ARGV[6] and booking[2] == ARGV[5] then
   return {'REPLAYED', booking[1], booking[2] or '', booking[3] or '', booking[4] or '', booking[5] or '', booking[6] or ''}
 end
 

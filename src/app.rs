@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
@@ -21,6 +22,9 @@ use crate::store::media::Media;
 use crate::store::mongo::Mongo;
 use crate::task::Tracker;
 
+const PING_INTERVAL: Duration = Duration::from_millis(250);
+const FORGET_INTERVAL: Duration = Duration::from_secs(60);
+
 /// One process of the service.
 #[derive(Debug)]
 pub struct App {
@@ -33,7 +37,7 @@ pub struct App {
     catalogue: Arc<Catalogue>,
     sale: Arc<Sale>,
     reports: Reports,
-    limits: AttemptLimits,
+    limits: Arc<AttemptLimits>,
     tasks: Tracker,
 }
 
@@ -65,7 +69,7 @@ impl App {
         let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
         let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config));
         let reports = Reports::new(Arc::clone(&mongo));
-        let limits = AttemptLimits::new(&config.auth);
+        let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
         Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, limits, tasks })
     }
@@ -98,6 +102,8 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.accounts).keep_reading_revocations(tasks(), newest_ms));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
+        self.tasks.spawn(keep_connected(Arc::clone(&self.live), tasks()));
+        self.tasks.spawn(keep_limits_small(Arc::clone(&self.limits), tasks()));
         Ok(())
     }
 
@@ -174,7 +180,7 @@ impl App {
 
     /// How often somebody may try to sign in.
     #[must_use]
-    pub const fn limits(&self) -> &AttemptLimits {
+    pub const fn limits(&self) -> &Arc<AttemptLimits> {
         &self.limits
     }
 
@@ -182,6 +188,21 @@ impl App {
     #[must_use]
     pub const fn tasks(&self) -> &Tracker {
         &self.tasks
+    }
+}
+
+/// A broken connection to the live store is noticed before a buyer needs it.
+async fn keep_connected(live: Arc<Live>, tasks: Tracker) {
+    while tasks.pause(PING_INTERVAL).await {
+        if let Err(error) = live.ping().await {
+            tracing::warn!(error = %error, "the live store does not answer");
+        }
+    }
+}
+
+async fn keep_limits_small(limits: Arc<AttemptLimits>, tasks: Tracker) {
+    while tasks.pause(FORGET_INTERVAL).await {
+        limits.forget_quiet();
     }
 }
 

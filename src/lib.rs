@@ -11,7 +11,7 @@
 //! 5. Seller and buyers read their orders: [`reports`].
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
-//! starts the servers for trials and tests, and `load` plays the buyers.
+//! starts the servers for trials and tests, and [`load`] plays the buyers.
 
 pub mod accounts;
 pub mod app;
@@ -21,6 +21,7 @@ pub mod config;
 pub mod domain;
 pub mod error;
 pub mod http;
+pub mod load;
 pub mod reports;
 pub mod sale;
 pub mod store;

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
+use tower::Layer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::services::ServeDir;
+use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -107,7 +110,11 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let (router, document) = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(routes).split_for_parts();
     let mut router = router.merge(docs::routes(&document));
     if let Some(dir) = app.media().served_dir() {
-        router = router.nest_service("/media", ServeDir::new(dir).append_index_html_on_directories(false));
+        let files = ServeDir::new(dir).append_index_html_on_directories(false);
+        // A picture's key is never used again for another picture.
+        let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
+        let layer = SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, forever);
+        router = router.nest_service("/media", layer.layer(files));
     }
     let idle = Duration::from_millis(config.body_idle_timeout_ms);
     let allowed = Arc::new(config.allowed_origins.clone());

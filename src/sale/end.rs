@@ -3,8 +3,8 @@
 //! 1. status STOPPED in Redis: no reservation after this
 //! 2. phase STOPPED in MongoDB: the event is not live any more
 //! 3. every booking becomes an order, and the counts are compared
-//! 4. phase SETTLED in MongoDB
-//! 5. the keys are removed from Redis; the stopped status stays a month
+//! 4. the keys are removed from Redis; the stopped status stays a month
+//! 5. phase SETTLED in MongoDB: nothing is left to do
 //!
 //! Every step can be repeated: Ending again, in this process or another, goes through all of it and changes nothing that
 //! is done. A failure leaves the status STOPPED and everything unsettled in place.
@@ -55,10 +55,10 @@ impl Sale {
         let running = [SalePhase::Opening, SalePhase::Live, SalePhase::Stopped];
         self.mongo.events.move_phase(event, &running, SalePhase::Stopped, None).await?;
         let settlement = self.settle(event).await?;
+        self.clean_up(event, &settlement.dead).await?;
         if settlement.dead.is_empty() {
             self.mongo.events.move_phase(event, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
         }
-        self.clean_up(event, &settlement.dead).await?;
         let ended = Ended { orders: settlement.orders, dead_letters: settlement.dead.len() as u64 };
         tracing::info!(event = %event, orders = ended.orders, dead_letters = ended.dead_letters, "sale settled");
         Ok(ended)

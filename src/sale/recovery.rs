@@ -6,7 +6,8 @@
 //! | OPENING, or LIVE with a projection | `NOT_STARTED`, no token | the opener died before its flip | undo the opening |
 //! | LIVE | STOPPED | an End died after its first step | finish the End |
 //! | STOPPED | STOPPED | an End died before its last step | finish the End |
-//! | LIVE | `NOT_STARTED`, nothing projected | Redis lost the sale | none: an operator must look; alarm |
+//! | STOPPED | LIVE or PAUSED | Redis came back without its last second | End again |
+//! | LIVE with nothing projected, or STOPPED | `NOT_STARTED` | Redis lost the sale | none: an operator must look; alarm |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +73,13 @@ impl Sale {
                 self.finish_end(event.id).await?;
                 Ok(Found::Repaired)
             }
+            (SalePhase::Stopped, SaleStatus::Live | SaleStatus::Paused) => {
+                metrics::counter!(REPAIRS, "kind" => "status_rolled_back").increment(1);
+                tracing::warn!(event = %event.id, %status, "the live store forgot that this sale was stopped; ending it again");
+                self.end(event).await?;
+                Ok(Found::Repaired)
+            }
+            (SalePhase::Stopped, SaleStatus::NotStarted) => Ok(lost(event.id)),
             _ => Ok(Found::AtRest),
         }
     }
@@ -87,8 +95,7 @@ impl Sale {
             return Ok(Found::AtRest);
         }
         if event.phase == SalePhase::Live && !self.live.projected(event.id).await? {
-            tracing::error!(event = %event.id, "the live store has lost this sale; an operator must recover it");
-            return Ok(Found::Lost);
+            return Ok(lost(event.id));
         }
         self.take_over_and_abandon(event.id).await
     }
@@ -114,6 +121,11 @@ impl Sale {
         }
         Ok(Found::Repaired)
     }
+}
+
+fn lost(event: EventId) -> Found {
+    tracing::error!(%event, "the live store has lost this sale; an operator must recover it");
+    Found::Lost
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -90,7 +90,7 @@ async fn redis_process_id(port: u16) -> Option<u32> {
     timeout(ANSWER_DEADLINE, ask).await.ok().flatten()
 }
 
-/// `{ hello: 1, $db: "admin" }` as one OP_MSG: header (length, request 1, response to 0, operation 2013),
+/// `{ hello: 1, $db: "admin" }` as one `OP_MSG`: header (length, request 1, response to 0, operation 2013),
 /// flags, one section of kind 0.
 const HELLO: &[u8; 52] = b"\x34\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\
     \x1f\0\0\0\x10hello\0\x01\0\0\0\x02$db\0\x06\0\0\0admin\0\0";

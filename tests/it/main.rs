@@ -3,6 +3,7 @@
 
 mod deploy;
 mod harness;
+mod load;
 mod media;
 mod ratchets;
 mod sale;

@@ -1,6 +1,7 @@
 //! `orbit`: the service, and the commands around it.
 
 mod admin;
+mod demo;
 mod healthcheck;
 mod migrate;
 mod openapi;
@@ -27,6 +28,8 @@ struct Cli {
 enum Command {
     /// Run the service until SIGINT or SIGTERM.
     Serve,
+    /// Play a whole flash sale on this machine, then leave the service up until Ctrl-C.
+    Demo(demo::DemoArgs),
     /// Apply migrations, or show or revert them.
     Migrate(migrate::MigrateArgs),
     /// Manage administrators.
@@ -54,6 +57,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let config = || Config::load(cli.config.as_deref());
     match cli.command {
         Command::Serve => serve::run(config()?).await,
+        Command::Demo(args) => demo::run(args).await,
         Command::Migrate(args) => migrate::run(args, config()?).await,
         Command::Admin(command) => admin::run(command, config()?).await,
         Command::Openapi(args) => openapi::run(&args),

@@ -19,7 +19,7 @@ use crate::http::problem::{Answer, ProblemBody};
 pub(in crate::http) struct SignInRequest {
     #[serde(rename = "emailId", default)]
     #[garde(email, length(max = 254))]
-    email: String,
+    email_id: String,
     #[serde(default)]
     #[schema(value_type = String, format = Password)]
     #[garde(length(bytes, min = 1, max = 1024))]
@@ -41,7 +41,7 @@ pub(in crate::http) async fn sign_in(
     ValidJson(request): ValidJson<SignInRequest>,
 ) -> Answer<(StatusCode, CookieJar, Json<SignedBody>)> {
     app.limits().address(address)?;
-    let email = EmailAddress::normalise(&request.email);
+    let email = EmailAddress::normalise(&request.email_id);
     app.limits().account(&email)?;
     let signed = app.accounts().sign_in(&email, request.password.into()).await?;
     signed_in(&app, jar, StatusCode::OK, "Sign In Successfully", &signed)

@@ -32,7 +32,7 @@ pub(in crate::http) struct SignUpRequest {
     /// One address, one account; case does not matter.
     #[serde(rename = "emailId", default)]
     #[garde(email, length(max = 254))]
-    email: String,
+    email_id: String,
     /// 0, or 6 to 80.
     #[serde(default)]
     #[garde(custom(zero_or_age))]
@@ -89,7 +89,7 @@ pub(in crate::http) async fn sign_up(
     let sign_up = SignUp {
         first_name: request.first_name,
         last_name: request.last_name.filter(|text| !text.is_empty()),
-        email: EmailAddress::normalise(&request.email),
+        email: EmailAddress::normalise(&request.email_id),
         age: request.age.filter(|age| *age != 0),
         password: request.password.into(),
         role: if request.role == "seller" { Role::Seller } else { Role::Buyer },

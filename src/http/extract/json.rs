@@ -74,8 +74,32 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
     value.validate().map_err(|report| Error::Invalid {
         fields: report
             .iter()
-            .map(|(path, error)| FieldError { field: path.to_string(), message: error.message().to_owned() })
+            .map(|(path, error)| FieldError {
+                field: wire_name(&path.to_string()),
+                message: error.message().to_owned(),
+            })
             .collect(),
     })?;
     Ok(value)
+}
+
+/// The validator knows our names, the caller knows `camelCase`.
+fn wire_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut name, word| {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn fields_are_named_as_the_caller_spells_them() {
+        assert_eq!(super::wire_name("account_holder_name"), "accountHolderName");
+        assert_eq!(super::wire_name("gstin"), "gstin");
+    }
 }

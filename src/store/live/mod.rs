@@ -101,6 +101,20 @@ impl Live {
         Ok(())
     }
 
+    /// Asks for an answer on every connection. A connection that broke while nobody used it is made anew here, so that no
+    /// buyer has to find out.
+    ///
+    /// # Errors
+    /// When one of them does not answer within the deadline.
+    pub async fn ping(&self) -> Result<()> {
+        for connection in &self.connections {
+            let mut connection = connection.clone();
+            let call = async { redis::cmd("PING").query_async::<String>(&mut connection).await };
+            self.within("pinging the live store", call).await?;
+        }
+        Ok(())
+    }
+
     /// Connections are multiplexed; spreading calls over a few of them uses more than one core on the way.
     fn connection(&self) -> ConnectionManager {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();

@@ -66,7 +66,8 @@ impl Mongo {
         options.max_pool_size = Some(config.pool_max);
         options.retry_writes = options.retry_writes.or(Some(true));
         let majority = WriteConcern::builder().w(Acknowledgment::Majority).journal(true).build();
-        options.write_concern = options.write_concern.or(Some(majority));
+        // Not for the URI to weaken: what we acknowledge survives a fail-over.
+        options.write_concern = Some(majority);
         let client = Client::with_options(options)
             .map_err(|error| Error::unavailable(Dependency::Database, "connecting", error))?;
         let database = client.database(&config.database);

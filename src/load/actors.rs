@@ -1,0 +1,247 @@
+//! Who is played: an administrator, a seller, buyers. One method for each thing that they do.
+
+use reqwest::multipart::{Form, Part};
+use reqwest::{Method, Request, RequestBuilder};
+use serde_json::json;
+
+use super::amount::Amount;
+use super::answers::{
+    Analytics, AnalyticsBody, EventCreated, Order, Orders, Pending, ProductOnSale, Products, Purchased,
+};
+use super::client::{Api, Credentials, Session};
+use super::error::{ApiError, LoadError, Result};
+
+/// Reviews sellers.
+#[derive(Debug)]
+pub struct Admin(Session);
+
+impl Admin {
+    /// Signs in.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn sign_in(api: &Api, who: &Credentials) -> Result<Self> {
+        api.sign_in(who).await.map(Self)
+    }
+
+    /// Approves the request of this seller, wherever it stands in the list.
+    ///
+    /// # Errors
+    /// When there is no such request, or the service refuses.
+    pub async fn approve(&self, seller_id: &str) -> Result<()> {
+        let doing = "looking for the seller's verification";
+        let path = "/api/admin/verifications/pending";
+        let of_seller = |seller: &str| seller == seller_id;
+        let pending = self
+            .0
+            .list::<Pending>(doing, path, |seen| seen.iter().any(|request| of_seller(&request.seller_id)))
+            .await?;
+        let request = pending.into_iter().find(|request| of_seller(&request.seller_id)).ok_or_else(|| {
+            LoadError::Contract { doing, detail: format!("seller {seller_id} has no pending request") }
+        })?;
+        let path = format!("/api/admin/verifications/{}/approve", request.id);
+        Ok(self.0.tell("approving the seller", || self.0.request(Method::POST, &path)).await?)
+    }
+}
+
+/// What a seller puts on sale.
+#[derive(Debug)]
+pub struct NewProduct {
+    /// Its name.
+    pub title: String,
+    /// Of one unit.
+    pub price: Amount,
+    /// Units.
+    pub units: u32,
+    /// A JPEG.
+    pub picture: Vec<u8>,
+}
+
+/// Sells.
+#[derive(Debug, Clone)]
+pub struct Seller(Session);
+
+impl Seller {
+    /// Makes the account.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn sign_up(api: &Api, who: &Credentials) -> Result<Self> {
+        api.sign_up(who, "seller").await.map(Self)
+    }
+
+    /// Signs in, for a session that knows of an approval.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn sign_in(api: &Api, who: &Credentials) -> Result<Self> {
+        api.sign_in(who).await.map(Self)
+    }
+
+    /// The account.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.0.user_id()
+    }
+
+    /// Asks to be approved.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn ask_for_approval(&self) -> Result<(), ApiError> {
+        let body = json!({
+            "companyName": "Load Test Traders",
+            "gstin": "27AAPFU0939F1ZV",
+            "accountHolderName": "Seller Test",
+            "accountNumber": "50100123456789",
+            "ifscCode": "HDFC0001234",
+            "bankName": "Example Bank",
+        });
+        self.0.tell("asking for approval", || self.0.request(Method::POST, "/api/seller/verify").json(&body)).await
+    }
+
+    /// Creates an event and returns its id.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn create_event(&self, title: &str, scheduled_at: &str, banner: &[u8]) -> Result<String, ApiError> {
+        let created: EventCreated = self
+            .0
+            .ask("creating the event", || {
+                let form = Form::new()
+                    .text("title", title.to_owned())
+                    .text("description", "A flash sale, played from end to end.")
+                    .text("scheduledAt", scheduled_at.to_owned())
+                    .part("imageBanner", picture(banner, "banner.jpg"));
+                self.0.request(Method::POST, "/api/seller/events/create").multipart(form)
+            })
+            .await?;
+        Ok(created.event_id)
+    }
+
+    /// Adds a product to an event.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn register_product(&self, event: &str, product: &NewProduct) -> Result<(), ApiError> {
+        let path = format!("/api/seller/events/{event}/registerProducts");
+        let make = || {
+            let form = Form::new()
+                .text("title", product.title.clone())
+                .text("description", "One of few. First come, first served.")
+                .text("price", product.price.to_string())
+                .text("currency", "INR")
+                .text("frequency", product.units.to_string())
+                .part("image", picture(&product.picture, "product.jpg"));
+            self.0.request(Method::POST, &path).multipart(form)
+        };
+        self.0.tell("registering a product", make).await
+    }
+
+    /// Opens the sale.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn open(&self, event: &str) -> Result<(), ApiError> {
+        self.0.tell("opening the sale", || self.lifecycle(event, "Live")).await
+    }
+
+    /// Ends the sale; it is settled when this returns.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn end(&self, event: &str) -> Result<(), ApiError> {
+        self.0.tell("ending the sale", || self.lifecycle(event, "End")).await
+    }
+
+    fn lifecycle(&self, event: &str, action: &str) -> RequestBuilder {
+        // Openings and endings take as long as the sale is large.
+        let path = format!("/api/seller/events/{event}/{action}");
+        self.0.request(Method::POST, &path).timeout(std::time::Duration::from_secs(300))
+    }
+
+    /// Every order of the event.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn orders(&self, event: &str) -> Result<Vec<Order>, ApiError> {
+        let path = format!("/api/seller/events/booking/fetch/{event}");
+        self.0.list::<Orders>("reading the orders", &path, |_| false).await
+    }
+
+    /// The event's totals.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn analytics(&self, event: &str) -> Result<Analytics, ApiError> {
+        let path = format!("/api/seller/events/booking/analytics/{event}");
+        Ok(self.0.get::<AnalyticsBody>("reading the analytics", &path).await?.analytics)
+    }
+}
+
+/// A file part as a script would send it, with no image type: what counts is what is in it.
+fn picture(bytes: &[u8], name: &'static str) -> Part {
+    let part = Part::bytes(bytes.to_vec()).file_name(name);
+    part.mime_str("application/octet-stream").unwrap_or_else(|_| Part::bytes(bytes.to_vec()).file_name(name))
+}
+
+/// Buys.
+#[derive(Debug, Clone)]
+pub struct Buyer(Session);
+
+impl Buyer {
+    /// Makes the account.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn sign_up(api: &Api, who: &Credentials) -> Result<Self> {
+        api.sign_up(who, "buyer").await.map(Self)
+    }
+
+    /// The account.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.0.user_id()
+    }
+
+    /// What proves the session.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.0.token()
+    }
+
+    /// Asks whether the session is good.
+    ///
+    /// # Errors
+    /// When it is not, or the service does not answer.
+    pub async fn check_session(&self) -> Result<(), ApiError> {
+        self.0.tell("checking a session", || self.0.request(Method::GET, "/api/auth/check")).await
+    }
+
+    /// The event's products.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn products(&self, event: &str) -> Result<Vec<ProductOnSale>, ApiError> {
+        let path = format!("/api/buyer/event/{event}");
+        self.0.list::<Products>("listing the products", &path, |_| false).await
+    }
+
+    /// Makes a purchase's request, ahead of time. The same `key` again asks what became of the first one.
+    ///
+    /// # Errors
+    /// When an id cannot stand in an address.
+    pub fn purchase_request(&self, event: &str, product: &str, key: &str) -> Result<Request, ApiError> {
+        let path = format!("/api/buyer/event/{event}/purchase/{product}");
+        let request = self.0.request(Method::POST, &path).header("idempotency-key", key);
+        request.build().map_err(|error| ApiError::no_answer("buying", &error))
+    }
+
+    /// Sends a purchase, once.
+    ///
+    /// # Errors
+    /// A refusal, too, is an [`ApiError`]: see [`super::attempt::Outcome`].
+    pub async fn purchase(&self, request: Request) -> Result<Purchased, ApiError> {
+        self.0.api().call("buying", request).await
+    }
+}
