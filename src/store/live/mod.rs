@@ -132,8 +132,7 @@ impl Live {
     }
 
     async fn invoke(&self, doing: &'static str, call: &redis::ScriptInvocation<'_>) -> Result<Reply> {
-        let mut connection = self.connection();
-        let parts: Vec<String> = self.within(doing, call.invoke_async(&mut connection)).await?;
+        let parts = self.within(doing, scripts::run(call, self.connection())).await?;
         Ok(Reply::new(doing, parts))
     }
 }

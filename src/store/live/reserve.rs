@@ -1,6 +1,6 @@
 //! `lua/reserve.lua`: the decision that Orbit exists for. One round trip.
 
-use super::scripts::Reply;
+use super::scripts::{self, Reply};
 use super::{Live, within};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
@@ -34,8 +34,8 @@ impl Live {
         let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
             .await
             .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
-        let mut connection = self.connection();
-        let parts: Vec<String> = within(self.purchase_deadline, "reserve", call.invoke_async(&mut connection)).await?;
+        let run = scripts::run(&call, self.connection());
+        let parts = within(self.purchase_deadline, "reserve", run).await?;
         decode(&Reply::new("reserve", parts), user, product, event)
     }
 }
