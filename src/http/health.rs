@@ -26,7 +26,7 @@ pub(super) async fn live() -> Json<LiveBody> {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReadyBody {
-    /// ready or not_ready.
+    /// ready or `not_ready`.
     status: &'static str,
     /// Redis ran one of our scripts.
     live_store: &'static str,

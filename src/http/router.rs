@@ -93,7 +93,6 @@ pub fn document() -> utoipa::openapi::OpenApi {
 }
 
 /// The whole API with its layers, and its document.
-#[must_use]
 pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let config = &app.config().server;
     let media = &app.config().media;
@@ -135,7 +134,6 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
 }
 
 /// The metrics listener: `/metrics`, and nothing else.
-#[must_use]
 pub fn metrics(recorder: &'static PrometheusHandle) -> Router {
     Router::new().route("/metrics", get(move || async move { recorder.render() }))
 }

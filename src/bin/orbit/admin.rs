@@ -12,7 +12,7 @@ use orbit::domain::account::EmailAddress;
 /// Administrators cannot sign up; they are made here.
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
-    /// Make an administrator. The password comes from ORBIT_ADMIN_PASSWORD, or from standard input.
+    /// Make an administrator. The password comes from `ORBIT_ADMIN_PASSWORD`, or from standard input.
     Create {
         /// The address to sign in with.
         #[arg(long)]

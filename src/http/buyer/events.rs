@@ -81,7 +81,7 @@ pub(in crate::http) struct EventPageBody {
 struct EventDetail {
     #[serde(flatten)]
     item: EventItem,
-    /// NOT_STARTED, LIVE, PAUSED or STOPPED.
+    /// `NOT_STARTED`, LIVE, PAUSED or STOPPED.
     sale_status: &'static str,
 }
 
@@ -151,7 +151,7 @@ pub(in crate::http) async fn show_event(
 /// What a sale is doing.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct StatusBody {
-    /// NOT_STARTED, LIVE, PAUSED or STOPPED.
+    /// `NOT_STARTED`, LIVE, PAUSED or STOPPED.
     status: &'static str,
 }
 

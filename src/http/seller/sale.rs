@@ -109,7 +109,7 @@ pub(in crate::http) async fn end_sale(
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct SaleBody {
-    /// NOT_STARTED, LIVE, PAUSED or STOPPED.
+    /// `NOT_STARTED`, LIVE, PAUSED or STOPPED.
     status: &'static str,
     /// DRAFT, OPENING, LIVE, STOPPED or SETTLED.
     phase: &'static str,

@@ -22,7 +22,7 @@ use orbit::http::serve::Running;
 use serde_json::json;
 
 pub use actors::{Actor, Reply};
-pub use servers::{mongo_options, own_mongo, own_redis, redis_options, servers};
+pub use servers::{own_mongo, own_redis, redis_options, servers};
 
 pub const PASSWORD: &str = "Password123";
 pub const ADMIN_EMAIL: &str = "admin@orbit.example";

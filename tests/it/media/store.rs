@@ -80,7 +80,7 @@ async fn a_folder_keeps_and_deletes_images() {
     let path = served.join(key.as_str());
     assert!(std::fs::read(&path).unwrap() == image(ImageFormat::Png).bytes);
     let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(names, [path.clone()], "nothing but the image is left");
+    assert_eq!(names, std::slice::from_ref(&path), "nothing but the image is left");
 
     media.delete(key.as_str()).await.unwrap();
     assert!(!path.exists());

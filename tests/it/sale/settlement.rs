@@ -49,8 +49,9 @@ async fn dead_letters(app: &TestApp, sale: &LiveSale) -> Vec<Document> {
 async fn one_booking_that_cannot_be_read_is_kept_and_the_others_become_orders() {
     let app = calm_app().await;
     let seller = app.approved_seller().await;
-    // What is done to the key, and what the record of it must still show.
-    let poisons: [(&[&str], Option<(&str, &str)>); 4] = [
+    /// What is done to the key, and what the record of it must still show.
+    type Poison = (&'static [&'static str], Option<(&'static str, &'static str)>);
+    let poisons: [Poison; 4] = [
         (&["HSET", "KEY", "quantity", "many"], Some(("quantity", "many"))),
         (&["HSET", "KEY", "price", "-5"], Some(("price", "-5"))),
         (&["HDEL", "KEY", "price"], Some(("status", "CONFIRMED"))),
