@@ -35,6 +35,22 @@ impl Scripts {
     }
 }
 
+/// Runs a script and returns its answer. The driver loads a script that the server has forgotten, once; the server may
+/// forget it again before it runs. A script that was not found has not run, so trying again is safe.
+pub(super) async fn run(
+    call: &redis::ScriptInvocation<'_>,
+    mut connection: redis::aio::ConnectionManager,
+) -> redis::RedisResult<Vec<String>> {
+    const ATTEMPTS_MAX: usize = 10;
+    for _ in 1..ATTEMPTS_MAX {
+        match call.invoke_async(&mut connection).await {
+            Err(error) if error.kind() == redis::ErrorKind::Server(redis::ServerErrorKind::NoScript) => {}
+            answer => return answer,
+        }
+    }
+    call.invoke_async(&mut connection).await
+}
+
 /// What a script answered.
 #[derive(Debug)]
 pub(super) struct Reply {

@@ -7,6 +7,7 @@
 mod actors;
 pub mod pictures;
 pub mod process;
+pub mod proxy;
 pub mod s3;
 mod servers;
 
@@ -14,6 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use orbit::app::App;
 use orbit::config::{Config, TEST};
 use orbit::http::serve::Running;
@@ -88,9 +90,10 @@ impl TestApp {
         self.anonymous().sign_up("buyer").await
     }
 
-    /// A number of new buyers, signed in.
+    /// A number of new buyers, signed in, who share their connections.
     pub async fn buyers(&self, count: usize) -> Vec<Actor> {
-        futures::future::join_all((0..count).map(|_| self.buyer())).await
+        let anonymous = self.anonymous();
+        futures::stream::iter(0..count).map(|_| anonymous.clone().sign_up("buyer")).buffered(16).collect().await
     }
 
     /// A new seller, signed in, not approved.
