@@ -167,6 +167,14 @@ async fn each_field_of_a_new_product_has_its_rule() {
     let listed = seller.get(&format!("/api/seller/events/{event}/getProducts")).await.expect(200);
     assert_eq!(listed["products"], json!([]));
 
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_price_is_kept_exactly() {
+    let app = TestApp::start().await;
+    let seller = app.seller().await;
+    let event = seller.create_event("An event").await;
     for (text, number, minor) in [
         ("249999", json!(249_999), 24_999_900_i64),
         (" 199.99 ", json!(199.99), 19_999),
@@ -381,6 +389,21 @@ async fn an_upload_whose_record_fails_is_swept_and_what_is_shown_stays() {
     waiting.insert_one(doc! { "_id": shown.get_str("imageKey").unwrap(), "dueAt": due }).await.unwrap();
     app.app().catalogue().sweep_pictures().await.unwrap();
     assert_eq!((files(&app), ledger(&app).await), (2, 0));
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn an_event_without_products_cannot_be_opened_and_can_be_filled_afterwards() {
+    let app = TestApp::start().await;
+    let seller = app.approved_seller().await;
+    let event = seller.create_event("An event").await;
+    let live = format!("/api/seller/events/{event}/Live");
+    seller.post(&live).await.refused(409, "no_products");
+    let id = seller.add_product(&event, "A product", "10", 1).await;
+    seller.delete(&format!("/api/seller/events/{event}/deleteProduct/{id}")).await.expect(200);
+    seller.post(&live).await.refused(409, "no_products");
+    seller.add_product(&event, "Another product", "10", 1).await;
+    assert_eq!(seller.post(&live).await.expect(200)["products"], 1);
     app.finish().await;
 }
 

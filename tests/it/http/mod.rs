@@ -3,6 +3,7 @@
 mod bodies;
 mod browsers;
 mod connections;
+mod dependencies;
 mod health;
 mod process;
 mod routes;
