@@ -36,7 +36,7 @@ impl Accounts {
             created_at: now,
             review: None,
         };
-        if self.mongo.verifications.insert(&verification).await? {
+        if self.mongo.verifications.insert(&verification, account.next_request_at).await? {
             return Ok(());
         }
         Err(Error::refused(Code::VerificationExists, "a verification request is pending or approved already"))
@@ -72,7 +72,9 @@ impl Accounts {
     /// [`Code::NotFound`]; [`Error::Decided`] if it was rejected.
     pub async fn approve(&self, id: VerificationId, admin: UserId) -> Result<()> {
         let verification = self.decide(id, VerificationStatus::Approved, admin, None).await?;
-        self.set_approved(verification.seller, true, None).await
+        let account = self.mongo.accounts.approve(verification.seller).await?;
+        // The account first, then the announcement: if the second write fails, the caller repeats the whole decision.
+        self.announce(&seller(account)?).await
     }
 
     /// Rejects a request; the seller may ask again after a while. Rejecting again changes nothing.
@@ -83,7 +85,9 @@ impl Accounts {
         let verification = self.decide(id, VerificationStatus::Rejected, admin, Some(reason)).await?;
         let rejected_at = verification.review.map_or_else(|| self.clock.now(), |review| review.reviewed_at);
         let cooldown = Duration::seconds(i64::try_from(self.config.verification_cooldown_s).unwrap_or(i64::MAX / 1000));
-        self.set_approved(verification.seller, false, Some(rejected_at + cooldown)).await
+        // A seller whose request waited was not approved; one that was approved since stays so if this is a repetition.
+        let account = self.mongo.accounts.defer_requests(verification.seller, rejected_at + cooldown).await?;
+        seller(account).map(drop)
     }
 
     async fn decide(
@@ -104,22 +108,19 @@ impl Accounts {
         Err(Error::Decided { current: found.status.as_str(), attempted: status.as_str() })
     }
 
-    /// The account first, then the announcement: if the second write fails, the caller repeats the whole decision.
-    async fn set_approved(&self, seller: UserId, approved: bool, next: Option<DateTime<Utc>>) -> Result<()> {
-        let account = self.mongo.accounts.set_approved(seller, approved, next).await?;
-        let account = account.filter(|account| account.standing.role == Role::Seller);
-        let account = account.ok_or_else(|| Error::refused(Code::NotFound, "the seller's account is gone"))?;
-        self.announce(&account).await
-    }
-
     fn open_number(&self, verification: &Verification) -> Result<String> {
         self.sealer.open(&verification.seller.to_string(), &verification.details.account_number)
     }
 }
 
+fn seller(account: Option<Account>) -> Result<Account> {
+    let account = account.filter(|account| account.standing.role == Role::Seller);
+    account.ok_or_else(|| Error::refused(Code::NotFound, "the seller's account is gone"))
+}
+
 fn wait_s(account: &Account, now: DateTime<Utc>) -> Option<u64> {
     let wait = account.next_request_at?.signed_duration_since(now);
-    u64::try_from(wait.num_seconds()).ok().filter(|wait| *wait > 0)
+    u64::try_from(wait.num_milliseconds()).ok().map(|wait_ms| wait_ms.div_ceil(1000)).filter(|wait| *wait > 0)
 }
 
 fn unknown() -> Error {

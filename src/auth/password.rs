@@ -33,7 +33,7 @@ impl Passwords {
     pub fn new(config: &crate::config::Auth) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let workers = if config.hash_workers == 0 { cores.saturating_sub(1).max(1) } else { config.hash_workers };
-        let dummy = bcrypt::non_truncating_hash("nobody has this password", config.bcrypt_cost)
+        let dummy = bcrypt::hash("nobody has this password", config.bcrypt_cost)
             .map_err(|error| Error::internal("hashing a password", error))?;
         Ok(Self {
             cost: config.bcrypt_cost,
@@ -43,13 +43,17 @@ impl Passwords {
         })
     }
 
-    /// Hashes a password of at most [`PASSWORD_BYTES_MAX`] bytes.
+    /// Hashes a password of at most [`PASSWORD_BYTES_MAX`] bytes. (bcrypt reads all 72 of them; the library's
+    /// "non-truncating" functions also want room for a final NUL and refuse the last one.)
     ///
     /// # Errors
-    /// [`Dependency::Capacity`] when the queue is full.
+    /// [`Dependency::Capacity`] when the queue is full; a longer password.
     pub async fn hash(&self, password: String) -> Result<PasswordHash> {
+        if password.len() > PASSWORD_BYTES_MAX {
+            return Err(Error::invalid("password", format!("must have at most {PASSWORD_BYTES_MAX} bytes")));
+        }
         let cost = self.cost;
-        self.run(move || bcrypt::non_truncating_hash(password, cost).map(PasswordHash)).await
+        self.run(move || bcrypt::hash(password, cost).map(PasswordHash)).await
     }
 
     /// Checks a password; `None` is an unknown account, which takes as long and is always wrong.
@@ -62,7 +66,7 @@ impl Passwords {
         }
         let known = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.dummy.clone());
-        let matches = self.run(move || bcrypt::non_truncating_verify(password, &hash.0)).await?;
+        let matches = self.run(move || bcrypt::verify(password, &hash.0)).await?;
         Ok(matches && known)
     }
 

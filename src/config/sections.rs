@@ -94,6 +94,8 @@ pub struct Live {
     pub key_prefix: String,
     pub deadline_ms: u64,
     pub purchase_deadline_ms: u64,
+    pub purchases_in_flight_max: usize,
+    pub purchase_wait_ms: u64,
     pub connections: usize,
     pub persistence: Persistence,
     pub stopped_status_ttl_s: u64,

@@ -61,7 +61,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 19] = [
+        let positive: [(&str, u64); 21] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -71,6 +71,8 @@ impl Config {
             ("mongo.deadline_ms", self.mongo.deadline_ms),
             ("live.deadline_ms", self.live.deadline_ms),
             ("live.purchase_deadline_ms", self.live.purchase_deadline_ms),
+            ("live.purchases_in_flight_max", self.live.purchases_in_flight_max as u64),
+            ("live.purchase_wait_ms", self.live.purchase_wait_ms),
             ("live.connections", self.live.connections as u64),
             ("sale.workers", self.sale.workers as u64),
             ("sale.channel_capacity", self.sale.channel_capacity as u64),
@@ -94,8 +96,10 @@ impl Config {
                 "auth.revocation_poll_ms must be at most 500: a revocation takes effect within a second".to_owned(),
             );
         }
-        if self.live.purchase_deadline_ms >= self.server.request_timeout_ms {
-            problems.push("live.purchase_deadline_ms must be below server.request_timeout_ms".to_owned());
+        if self.live.purchase_wait_ms.saturating_add(self.live.purchase_deadline_ms) >= self.server.request_timeout_ms {
+            let rule =
+                "live.purchase_wait_ms and live.purchase_deadline_ms together must be below server.request_timeout_ms";
+            problems.push(rule.to_owned());
         }
         if Duration::from_millis(self.sale.opening_ttl_ms) < Duration::from_millis(2 * self.live.deadline_ms) {
             problems.push(

@@ -78,6 +78,8 @@ pub struct Attempt {
     pub answered: Duration,
     /// False for what only sets the stage and is in no statistics.
     pub measured: bool,
+    /// Whether the buyer had to ask again to learn the outcome. The times are those of the first asking.
+    pub asked_again: bool,
 }
 
 impl Attempt {

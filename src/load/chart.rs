@@ -41,8 +41,14 @@ pub(super) fn timeline(width_ms: f64, slices: &[Slice]) -> String {
         .iter()
         .enumerate()
         .map(|(index, slice)| Bar {
-            parts: vec![("accepted", slice.accepted), ("refused", slice.refused)],
-            tip: format!("from {:.1} s: {} accepted, {} refused", from(index), slice.accepted, slice.refused),
+            parts: vec![("accepted", slice.accepted), ("refused", slice.refused), ("failed", slice.failed)],
+            tip: format!(
+                "from {:.1} s: {} accepted, {} refused, {} failed",
+                from(index),
+                slice.accepted,
+                slice.refused,
+                slice.failed
+            ),
         })
         .collect();
     let labels = ticks(slices.len(), |index| format!("{:.1}", from(index)));
@@ -97,20 +103,25 @@ fn plot(title: &str, unit: &str, bars: &[Bar], labels: &[(f64, String)], marks: 
         }
         let _ = write!(svg, "<title>{}</title></g>", bar.tip);
     }
-    for (x, name) in marks {
-        let x = x + width / 2.0;
-        let _ = write!(
-            svg,
-            r#"<line class="mark" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{base}"/><text class="mark" x="{:.1}" y="{:.1}">{name}</text>"#,
-            x + 3.0,
-            TOP + 9.0
-        );
+    for (index, (x, name)) in marks.iter().enumerate() {
+        svg.push_str(&mark(x + width / 2.0, index, name));
     }
     for (x, label) in labels {
         let _ = write!(svg, r#"<text x="{x:.1}" y="{:.1}">{label}</text>"#, HEIGHT - 10.0);
     }
     let _ = write!(svg, r#"<text x="{WIDTH}" y="{:.1}" text-anchor="end">{unit}</text></svg>"#, HEIGHT - 10.0);
     svg
+}
+
+/// A line down the chart with its name. Names step down, so that those of neighbours do not cover each other.
+fn mark(x: f64, index: usize, name: &str) -> String {
+    let base = HEIGHT - BOTTOM;
+    let (side, anchor) = if x > WIDTH - 40.0 { (-3.0, "end") } else { (3.0, "start") };
+    let y = TOP + 9.0 + 11.0 * f64::from(u32::try_from(index).unwrap_or(0));
+    format!(
+        r#"<line class="mark" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{base}"/><text class="mark" x="{:.1}" y="{y:.1}" text-anchor="{anchor}">{name}</text>"#,
+        x + side
+    )
 }
 
 /// Where the bar of this index begins.
@@ -124,10 +135,11 @@ fn share(count: u64, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }
 
-/// At most eight labels along the axis.
+/// At most eight labels along the axis, with room for its unit at the end.
 fn ticks(count: usize, label: impl Fn(usize) -> String) -> Vec<(f64, String)> {
     let every = count.div_ceil(8).max(1);
-    (0..count).step_by(every).map(|index| (place(index, count), label(index))).collect()
+    let places = (0..count).step_by(every).map(|index| (place(index, count), index));
+    places.filter(|(x, _)| *x < WIDTH - 50.0).map(|(x, index)| (x, label(index))).collect()
 }
 
 /// A number with three significant digits at most.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::chart;
 use super::report::Report;
-use super::table::grouped;
+use super::table::{grouped, time};
 
 const STYLE: &str = include_str!("report.css");
 /// Bars of the latency histogram.
@@ -33,10 +33,10 @@ fn tiles(report: &Report) -> String {
         ("accepted", grouped(report.accepted as u64)),
         ("orders", grouped(report.orders as u64)),
         ("purchases/s", format!("{:.0}", report.purchases_per_s)),
-        ("p50", format!("{:.1} ms", report.latency.p50_ms)),
-        ("p99", format!("{:.1} ms", report.latency.p99_ms)),
-        ("opening", format!("{:.0} ms", report.open_ms)),
-        ("settling", format!("{:.0} ms", report.settle_ms)),
+        ("p50", time(report.latency.p50_ms)),
+        ("p99", time(report.latency.p99_ms)),
+        ("opening", time(report.open_ms)),
+        ("settling", time(report.settle_ms)),
     ];
     let mut html = "<dl class=\"tiles\">\n".to_owned();
     for (name, value) in tiles {
@@ -89,7 +89,7 @@ fn over_time(report: &Report) -> String {
     let svg = chart::timeline(width_ms, slices);
     format!(
         "<h2>Purchases answered per {width_ms:.0} ms</h2>\n{svg}\n<p class=\"legend\"><span class=\"accepted\"></span>\
-         accepted <span class=\"refused\"></span>refused</p>\n"
+         accepted <span class=\"refused\"></span>refused <span class=\"failed\"></span>failed, or asked again</p>\n"
     )
 }
 

@@ -26,7 +26,7 @@ fn accepted(product: usize, reservation: &str) -> Outcome {
 
 fn attempt(buyer: usize, product: usize, outcome: Outcome) -> Attempt {
     let (arrived, sent, answered) = (Duration::ZERO, Duration::ZERO, Duration::from_millis(1));
-    Attempt { buyer, product, key: String::new(), outcome, arrived, sent, answered, measured: true }
+    Attempt { buyer, product, key: String::new(), outcome, arrived, sent, answered, measured: true, asked_again: false }
 }
 
 fn order(buyer: usize, product: usize, reservation: &str) -> Order {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Outcome};
 
 /// Width of a slice of the timeline.
 pub const SLICE: Duration = Duration::from_millis(100);
@@ -77,8 +77,10 @@ fn millis(micros: u64) -> f64 {
 pub struct Slice {
     /// Purchases accepted in it.
     pub accepted: u64,
-    /// Other answers.
+    /// Purchases refused.
     pub refused: u64,
+    /// Purchases without an answer that says which.
+    pub failed: u64,
 }
 
 /// How many purchases were answered when, and how wide each slice is.
@@ -92,7 +94,9 @@ pub fn timeline(attempts: &[Attempt]) -> (Duration, Vec<Slice>) {
     let mut slices = vec![Slice::default(); index(last) + 1];
     for attempt in measured() {
         let slice = &mut slices[index(attempt.answered)];
-        if attempt.outcome.is_accepted() {
+        if attempt.asked_again || matches!(attempt.outcome, Outcome::Failed { .. }) {
+            slice.failed += 1;
+        } else if attempt.outcome.is_accepted() {
             slice.accepted += 1;
         } else {
             slice.refused += 1;
@@ -104,7 +108,6 @@ pub fn timeline(attempts: &[Attempt]) -> (Duration, Vec<Slice>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::attempt::Outcome;
 
     fn of_millis(times: impl Iterator<Item = u64>) -> Latencies {
         Latencies::of(times.map(Duration::from_millis))
@@ -113,7 +116,17 @@ mod tests {
     fn attempt(answered_ms: u64, outcome: Outcome, measured: bool) -> Attempt {
         let answered = Duration::from_millis(answered_ms);
         let (arrived, sent) = (Duration::ZERO, Duration::ZERO);
-        Attempt { buyer: 0, product: 0, key: String::new(), outcome, arrived, sent, answered, measured }
+        Attempt {
+            buyer: 0,
+            product: 0,
+            key: String::new(),
+            outcome,
+            arrived,
+            sent,
+            answered,
+            measured,
+            asked_again: false,
+        }
     }
 
     #[test]
@@ -146,9 +159,10 @@ mod tests {
             attempt(0, accepted(), true),
             attempt(99, Outcome::SoldOut, true),
             attempt(100, accepted(), true),
+            Attempt { asked_again: true, ..attempt(110, accepted(), true) },
             attempt(900, accepted(), false),
         ];
-        let expected = vec![Slice { accepted: 1, refused: 1 }, Slice { accepted: 1, refused: 0 }];
+        let expected = vec![Slice { accepted: 1, refused: 1, failed: 0 }, Slice { accepted: 1, refused: 0, failed: 1 }];
         assert_eq!(timeline(&attempts), (SLICE, expected));
         let (width, slices) = timeline(&[attempt(600_000, accepted(), true)]);
         assert!(width > SLICE && slices.len() <= 601, "{width:?} {}", slices.len());

@@ -48,7 +48,7 @@ pub async fn play(
     let scene = Arc::new(scene);
 
     let (mut attempts, before) = sell(&scene, plan, progress).await?;
-    let asked_again = ask_again(&scene, &mut attempts, plan.workers, progress).await?;
+    ask_again(&scene, &mut attempts, plan.workers, progress).await?;
     attempts.extend(before);
     let settle = scene.end(progress).await?;
     // Before the orders are read, so that an order made by it would be found.
@@ -70,7 +70,7 @@ pub async fn play(
         errors_max: plan.errors_max,
     });
     step.done("");
-    let measured = Measured { open, settle, asked_again, orders: orders.len() };
+    let measured = Measured { open, settle, orders: orders.len() };
     Ok(Played { report: Report::new(plan, &attempts, measured, invariants), scene })
 }
 

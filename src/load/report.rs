@@ -21,8 +21,8 @@ pub struct Percentiles {
     pub max_ms: f64,
 }
 
-impl From<&Latencies> for Percentiles {
-    fn from(latencies: &Latencies) -> Self {
+impl Percentiles {
+    fn of(latencies: &Latencies) -> Self {
         Self {
             p50_ms: rounded(latencies.quantile_ms(0.5)),
             p95_ms: rounded(latencies.quantile_ms(0.95)),
@@ -62,7 +62,8 @@ pub struct Report {
     pub errors: usize,
     /// The errors, by code.
     pub errors_by_code: BTreeMap<String, usize>,
-    /// Purchases whose outcome was unknown at first, so that the buyer asked again.
+    /// Purchases whose outcome was unknown at first, so that the buyer asked again. They are in the counts, and in none of
+    /// the speeds and latencies.
     pub asked_again: usize,
     /// Purchases accepted before the clock started, in no other number here.
     pub accepted_before: usize,
@@ -70,17 +71,19 @@ pub struct Report {
     pub orders: usize,
     /// From the start to the last answer.
     pub duration_ms: f64,
-    /// Purchases answered per second, whatever the answer.
+    /// Purchases answered at the first asking.
+    pub answered: usize,
+    /// Of those, per second, whatever the answer.
     pub purchases_per_s: f64,
     /// What the percentiles beside this count from: `sending` in a rush, `arrival` in an open loop.
     pub latency_from: &'static str,
     /// Latency of all answered purchases.
     #[serde(flatten)]
     pub latency: Percentiles,
-    /// Of the accepted ones.
-    pub latency_accepted: Percentiles,
-    /// Of the refused ones.
-    pub latency_refused: Percentiles,
+    /// Of the accepted ones; null if there were none.
+    pub latency_accepted: Option<Percentiles>,
+    /// Of the refused ones; null if there were none.
+    pub latency_refused: Option<Percentiles>,
     /// From sending, of all.
     pub latency_since_sent: Percentiles,
     /// From the arrival of the buyer, of all: in a rush, from the common start.
@@ -106,8 +109,6 @@ pub struct Measured {
     pub open: Duration,
     /// How long the end took.
     pub settle: Duration,
-    /// Purchases whose buyer asked again.
-    pub asked_again: usize,
     /// Orders found.
     pub orders: usize,
 }
@@ -124,13 +125,15 @@ impl Report {
                 *errors_by_code.entry(code.clone()).or_insert(0) += 1;
             }
         }
-        let answered = || timed.iter().filter(|attempt| !matches!(attempt.outcome, Outcome::Failed { .. }));
+        let answered = || timed.iter().filter(|a| !a.asked_again && !matches!(a.outcome, Outcome::Failed { .. }));
         let open_loop = plan.scenario != Scenario::Rush;
         let latency = |attempt: &&&Attempt| if open_loop { attempt.since_arrival() } else { attempt.since_sent() };
         let latencies = Latencies::of(answered().map(|attempt| latency(&attempt)));
         let of = |accepted: bool| {
             let chosen = answered().filter(|attempt| attempt.outcome.is_accepted() == accepted);
-            Percentiles::from(&Latencies::of(chosen.map(|attempt| latency(&attempt))))
+            Some(Latencies::of(chosen.map(|attempt| latency(&attempt))))
+                .filter(|l| l.count() > 0)
+                .map(|l| Percentiles::of(&l))
         };
         let duration = timed.iter().map(|attempt| attempt.answered).max().unwrap_or_default();
         Self {
@@ -147,17 +150,18 @@ impl Report {
             not_active: count(|outcome| matches!(outcome, Outcome::NotActive)),
             errors: count(|outcome| matches!(outcome, Outcome::Failed { .. })),
             errors_by_code,
-            asked_again: measured.asked_again,
+            asked_again: timed.iter().filter(|attempt| attempt.asked_again).count(),
             accepted_before: attempts.iter().filter(|a| !a.measured && a.outcome.is_accepted()).count(),
             orders: measured.orders,
             duration_ms: millis(duration),
+            answered: answered().count(),
             purchases_per_s: per_second(answered().count(), duration),
             latency_from: if open_loop { "arrival" } else { "sending" },
-            latency: Percentiles::from(&latencies),
+            latency: Percentiles::of(&latencies),
             latency_accepted: of(true),
             latency_refused: of(false),
-            latency_since_sent: Percentiles::from(&Latencies::of(answered().map(|attempt| attempt.since_sent()))),
-            latency_since_arrival: Percentiles::from(&Latencies::of(answered().map(|a| a.since_arrival()))),
+            latency_since_sent: Percentiles::of(&Latencies::of(answered().map(|attempt| attempt.since_sent()))),
+            latency_since_arrival: Percentiles::of(&Latencies::of(answered().map(|a| a.since_arrival()))),
             open_ms: millis(measured.open),
             settle_ms: millis(measured.settle),
             invariants,

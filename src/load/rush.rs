@@ -51,7 +51,17 @@ pub async fn rush(scene: &Scene, plan: &Plan, progress: &Progress) -> Result<Vec
             let answered = start.elapsed();
             step.inc();
             let arrived = std::time::Duration::ZERO;
-            Some(Attempt { buyer: number, product, key, outcome, arrived, sent, answered, measured: true })
+            Some(Attempt {
+                buyer: number,
+                product,
+                key,
+                outcome,
+                arrived,
+                sent,
+                answered,
+                measured: true,
+                asked_again: false,
+            })
         });
     }
     ready.wait().await;

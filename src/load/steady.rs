@@ -40,7 +40,17 @@ pub async fn steady(scene: &Scene, plan: &Plan, progress: &Progress) -> Result<V
             let outcome = buyer.purchase(request).await.into();
             let answered = start.elapsed();
             step.inc();
-            Attempt { buyer: buyer_number, product, key, outcome, arrived, sent, answered, measured: true }
+            Attempt {
+                buyer: buyer_number,
+                product,
+                key,
+                outcome,
+                arrived,
+                sent,
+                answered,
+                measured: true,
+                asked_again: false,
+            }
         });
         while let Some(done) = tasks.try_join_next() {
             attempts.push(done?);
@@ -71,7 +81,7 @@ pub async fn sell_out(scene: &Arc<Scene>, plan: &Plan, progress: &Progress) -> R
             let outcome = scene.buyers[buyer].purchase(request).await.into();
             step.inc();
             let (arrived, sent, answered) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-            Ok(Attempt { buyer, product, key, outcome, arrived, sent, answered, measured: false })
+            Ok(Attempt { buyer, product, key, outcome, arrived, sent, answered, measured: false, asked_again: false })
         }
     })
     .await?;

@@ -30,34 +30,33 @@ impl Report {
         rows
     }
 
-    /// The latency rows of the table and of the page.
+    /// The latency rows of the table and of the page; none for what did not happen.
     #[must_use]
-    pub fn latency_rows(&self) -> [(String, Percentiles); 4] {
+    pub fn latency_rows(&self) -> Vec<(String, Percentiles)> {
         let other = if self.latency_from == "sending" {
             ("all, from the common start".to_owned(), self.latency_since_arrival)
         } else {
             ("all, from sending".to_owned(), self.latency_since_sent)
         };
-        [
-            (format!("all, from {}", self.latency_from), self.latency),
-            ("accepted".to_owned(), self.latency_accepted),
-            ("refused".to_owned(), self.latency_refused),
-            other,
-        ]
+        let mut rows = vec![(format!("all, from {}", self.latency_from), self.latency)];
+        rows.extend(self.latency_accepted.map(|accepted| ("accepted".to_owned(), accepted)));
+        rows.extend(self.latency_refused.map(|refused| ("refused".to_owned(), refused)));
+        rows.push(other);
+        rows
     }
 
     /// Speeds and times, as label and value.
     #[must_use]
     pub fn figures(&self) -> Vec<(&'static str, String)> {
-        let answered = grouped((self.attempts - self.errors) as u64);
+        let answered = grouped(self.answered as u64);
         let mut rows = vec![
             (
                 "purchases per second",
                 format!("{:.0} ({answered} in {:.2} s)", self.purchases_per_s, self.duration_ms / 1000.0),
             ),
             ("orders after the end", grouped(self.orders as u64)),
-            ("opening the sale", format!("{:.1} ms", self.open_ms)),
-            ("ending and settling", format!("{:.1} ms", self.settle_ms)),
+            ("opening the sale", time(self.open_ms)),
+            ("ending and settling", time(self.settle_ms)),
         ];
         if self.asked_again > 0 {
             rows.push(("buyers who asked again", grouped(self.asked_again as u64)));
@@ -113,6 +112,12 @@ impl Report {
         let _ = writeln!(text, "\n{}", self.verdict());
         text
     }
+}
+
+/// A time in the unit that a person would say it in.
+#[must_use]
+pub fn time(ms: f64) -> String {
+    if ms < 1_000.0 { format!("{ms:.1} ms") } else { format!("{:.2} s", ms / 1_000.0) }
 }
 
 /// 1234567 as 1,234,567.

@@ -1,8 +1,13 @@
 //! The integration tests: one binary, real servers.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod accounts;
+mod authorisation;
+mod catalogue;
+mod compat;
 mod deploy;
 mod harness;
+mod http;
 mod load;
 mod media;
 mod ratchets;

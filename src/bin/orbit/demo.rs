@@ -145,7 +145,8 @@ async fn demonstrate(
     if args.once {
         return Ok(());
     }
-    showcase::open(&played, &base, service.metrics_address, &admin, progress).await;
+    let jar = args.dir.join("cookies.txt");
+    showcase::open(&played, &base, service.metrics_address, &admin, &jar, progress).await;
     std::future::pending().await
 }
 

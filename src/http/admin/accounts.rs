@@ -1,13 +1,13 @@
 //! Blocking and unblocking accounts.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use crate::app::AppState;
 use crate::domain::ids::UserId;
 use crate::error::{Code, Error};
 use crate::http::auth::MessageBody;
-use crate::http::extract::{Admin, path_id};
+use crate::http::extract::{Admin, Path, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 
 const UNKNOWN: &str = "account not found";

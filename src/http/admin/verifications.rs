@@ -1,7 +1,7 @@
 //! Sellers' verification requests.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::app::AppState;
 use crate::domain::verification::Verification;
 use crate::http::auth::MessageBody;
-use crate::http::extract::{Admin, Paged, ValidJson, next_cursor, path_id};
+use crate::http::extract::{Admin, Paged, Path, ValidJson, next_cursor, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 
 const UNKNOWN: &str = "verification request not found";

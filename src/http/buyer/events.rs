@@ -1,7 +1,7 @@
 //! Events and their products, as buyers see them.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::app::AppState;
 use crate::catalogue::ProductView;
 use crate::domain::event::Event;
-use crate::http::extract::{Buyer, Paged, next_cursor};
+use crate::http::extract::{Buyer, Paged, Path, next_cursor};
 use crate::http::problem::{Answer, ProblemBody};
 
 /// Events whose sale is open.

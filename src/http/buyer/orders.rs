@@ -1,14 +1,14 @@
 //! A buyer's own reservations and orders.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ReservationBody;
 use crate::app::AppState;
 use crate::domain::ids::{EventId, ProductId};
-use crate::http::extract::{Buyer, Paged, next_cursor, path_id};
+use crate::http::extract::{Buyer, Paged, Path, next_cursor, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 use crate::http::seller::OrderItem;
 

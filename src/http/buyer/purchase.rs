@@ -1,7 +1,7 @@
 //! The purchase. No database is touched on the way: the session is checked in memory, the decision is one script.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::domain::ids::{EventId, ProductId};
 use crate::domain::product::PER_BUYER_LIMIT_MAX;
 use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Code, Error};
-use crate::http::extract::{Buyer, MaybeJson, path_id};
+use crate::http::extract::{Buyer, MaybeJson, Path, path_id};
 use crate::http::problem::{Answer, Problem, ProblemBody};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

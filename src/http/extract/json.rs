@@ -67,7 +67,7 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
         let message = if bytes.is_empty() {
             "EOF".to_owned()
         } else {
-            format!("the body is not the JSON that this route reads: {error}")
+            format!("the body is not the JSON that this route reads: {}", explain(&error))
         };
         Error::refused(Code::MalformedBody, message)
     })?;
@@ -81,6 +81,17 @@ fn validated<T: DeserializeOwned + Validate<Context = ()>>(bytes: &[u8]) -> Resu
             .collect(),
     })?;
     Ok(value)
+}
+
+/// The parser's explanation, without the names of our types.
+fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once("expected struct ") {
+        Some((before, after)) => {
+            format!("{before}expected an object{}", after.trim_start_matches(char::is_alphanumeric))
+        }
+        None => text,
+    }
 }
 
 /// The validator knows our names, the caller knows `camelCase`.

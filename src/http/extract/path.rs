@@ -4,9 +4,26 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
 
 use crate::app::AppState;
 use crate::error::Error;
+use crate::http::problem::Problem;
+
+/// Path parameters. axum's own extractor answers in plain text when one is not UTF-8; such a name names nothing.
+#[derive(Debug)]
+pub(in crate::http) struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        match axum::extract::Path::from_request_parts(parts, app).await {
+            Ok(axum::extract::Path(params)) => Ok(Self(params)),
+            Err(_) => Err(Error::not_found("there is nothing of this name").into()),
+        }
+    }
+}
 
 /// The path parameter of this name; empty if there is none or it is no text.
 pub(in crate::http) async fn path_text(parts: &mut Parts, app: &AppState, name: &str) -> String {

@@ -1,7 +1,7 @@
 //! An event's products.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::domain::money::{self, Money};
 use crate::domain::product::{PER_BUYER_LIMIT_MAX, Product, UNITS_MAX};
 use crate::error::{Code, Error};
 use crate::http::auth::MessageBody;
-use crate::http::extract::{Fields, Form, OwnedEvent, Paged, next_cursor, path_id};
+use crate::http::extract::{Fields, Form, OwnedEvent, Paged, Path, next_cursor, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 
 const TITLE_CHARS: std::ops::RangeInclusive<usize> = 2..=100;
@@ -139,15 +139,18 @@ pub(in crate::http) async fn register_product(
 }
 
 fn read_fields(fields: &mut Fields<'_>, default_currency: &str) -> ProductEdit {
-    let currency = fields.parse("currency", |code| money::currency(code).ok_or("must be an ISO 4217 code such as INR"));
-    let currency = currency.or_else(|| money::currency(default_currency));
+    let given = fields.parse("currency", |code| money::currency(code).ok_or("must be an ISO 4217 code such as INR"));
+    let currency = given.or_else(|| money::currency(default_currency));
+    let price = fields.parse("price", |text| match currency {
+        Some(currency) => Money::parse_price(text, currency).map_err(|error| error.to_string()),
+        None => Err("has no currency".to_owned()),
+    });
+    // The same number in another currency is another price: it must be said.
+    let price = if given.is_some() { fields.require("price", price) } else { price };
     ProductEdit {
         title: fields.text("title", TITLE_CHARS),
         description: fields.text("description", DESCRIPTION_CHARS),
-        price: fields.parse("price", |text| match currency {
-            Some(currency) => Money::parse_price(text, currency).map_err(|error| error.to_string()),
-            None => Err("has no currency".to_owned()),
-        }),
+        price,
         units: fields.parse("frequency", |text| count(text, UNITS_MAX)),
         per_buyer_limit: fields.parse("perBuyerLimit", |text| count(text, PER_BUYER_LIMIT_MAX)),
         image: None,
@@ -234,8 +237,10 @@ pub(in crate::http) async fn update_product(
 ) -> Answer<Json<MessageBody>> {
     let id: ProductId = path_id(&path.product, UNKNOWN)?;
     let image = form.take_file("image");
+    // A price without a currency is in the product's own.
+    let product = app.catalogue().product(event.id, id).await?;
     let mut fields = form.fields();
-    let edit = read_fields(&mut fields, &app.config().catalogue.currency);
+    let edit = read_fields(&mut fields, product.price.currency.code());
     fields.finish()?;
     let edit = ProductEdit { image, ..edit };
     let nothing = edit.title.is_none()

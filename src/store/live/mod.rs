@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use secrecy::ExposeSecret;
+use tokio::sync::Semaphore;
 
 pub use bookings::{BookingRead, StoredBooking};
 pub use opening::OpeningToken;
@@ -41,6 +42,9 @@ pub struct Live {
     next: AtomicUsize,
     deadline: Duration,
     purchase_deadline: Duration,
+    purchase_wait: Duration,
+    /// Purchases at Redis at once. Fair: whoever came first goes first.
+    purchase_turns: Semaphore,
 }
 
 impl std::fmt::Debug for Live {
@@ -78,6 +82,8 @@ impl Live {
             next: AtomicUsize::new(0),
             deadline,
             purchase_deadline: Duration::from_millis(config.purchase_deadline_ms),
+            purchase_wait: Duration::from_millis(config.purchase_wait_ms),
+            purchase_turns: Semaphore::new(config.purchases_in_flight_max),
         };
         live.load_scripts().await?;
         Ok(live)

@@ -6,14 +6,15 @@ use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
 use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
-use crate::error::Result;
+use crate::error::{Dependency, Error, Result};
 
 impl Live {
     /// Decides one reservation.
     ///
     /// # Errors
-    /// [`crate::error::Error::Unavailable`]: the outcome is unknown; the same buyer asking again learns it.
-    /// [`crate::error::Error::Damaged`]: the live record is wrong; nothing was changed.
+    /// [`Error::Unavailable`] of the live store: the outcome is unknown; the same buyer asking again learns it. Of our
+    /// capacity: it was not tried.
+    /// [`Error::Damaged`]: the live record is wrong; nothing was changed.
     pub async fn reserve(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
         let (user, product, event) = (request.user, request.product, request.event);
         let mut call = self.scripts.reserve.prepare_invoke();
@@ -30,6 +31,9 @@ impl Live {
             .arg(&request.reservation_id)
             .arg(request.quantity)
             .arg(&request.idempotency_key);
+        let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
+            .await
+            .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
         let run = scripts::run(&call, self.connection());
         let parts = within(self.purchase_deadline, "reserve", run).await?;
         decode(&Reply::new("reserve", parts), user, product, event)

@@ -121,28 +121,27 @@ impl Accounts {
     /// # Errors
     /// When the database does not answer.
     pub async fn set_active(&self, id: UserId, active: bool) -> Result<Option<Account>> {
-        self.update(id, doc! { "isActive": active }).await
+        self.update(id, doc! { "$set": { "isActive": active } }).await
     }
 
-    /// Approves a seller, or takes the approval back; a rejected one may ask again from `next_request_at`.
+    /// Approves a seller, and returns the account as it is then.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn set_approved(
-        &self,
-        id: UserId,
-        approved: bool,
-        next_request_at: Option<chrono::DateTime<chrono::Utc>>,
-    ) -> Result<Option<Account>> {
-        let mut set = doc! { "isApproved": approved };
-        if let Some(at) = next_request_at {
-            set.insert("nextRequestAt", DateTime::from_chrono(at));
-        }
-        self.update(id, set).await
+    pub async fn approve(&self, id: UserId) -> Result<Option<Account>> {
+        self.update(id, doc! { "$set": { "isApproved": true } }).await
     }
 
-    async fn update(&self, id: UserId, set: bson::Document) -> Result<Option<Account>> {
-        let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
+    /// Makes a rejected seller wait until `at`, or longer if a later rejection said so already.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn defer_requests(&self, id: UserId, at: chrono::DateTime<chrono::Utc>) -> Result<Option<Account>> {
+        self.update(id, doc! { "$max": { "nextRequestAt": DateTime::from_chrono(at) } }).await
+    }
+
+    async fn update(&self, id: UserId, mut change: bson::Document) -> Result<Option<Account>> {
+        change.insert("$currentDate", doc! { "updatedAt": true });
         let call = self
             .collection
             .find_one_and_update(doc! { "_id": ObjectId::from_bytes(id.bytes()) }, change)

@@ -29,6 +29,10 @@ pub(super) struct VerificationDocument {
     ifsc_code: String,
     bank_name: String,
     status: String,
+    /// Until when the seller's last rejection makes the seller wait, in milliseconds since 1970; 0 before the first.
+    /// Unique together with the seller, and never changed: one request in each round.
+    #[serde(default)]
+    round: i64,
     created_at: DateTime,
     #[serde(skip_serializing_if = "Option::is_none")]
     reviewed_by: Option<ObjectId>,
@@ -67,8 +71,8 @@ impl TryFrom<VerificationDocument> for Verification {
     }
 }
 
-impl From<&Verification> for VerificationDocument {
-    fn from(verification: &Verification) -> Self {
+impl VerificationDocument {
+    fn new(verification: &Verification, round: i64) -> Self {
         let (details, review) = (&verification.details, verification.review.as_ref());
         Self {
             id: ObjectId::from_bytes(verification.id.bytes()),
@@ -81,6 +85,7 @@ impl From<&Verification> for VerificationDocument {
             ifsc_code: details.ifsc_code.clone(),
             bank_name: details.bank_name.clone(),
             status: verification.status.as_str().to_owned(),
+            round,
             created_at: DateTime::from_chrono(verification.created_at),
             reviewed_by: review.map(|review| ObjectId::from_bytes(review.reviewed_by.bytes())),
             reviewed_at: review.map(|review| DateTime::from_chrono(review.reviewed_at)),
@@ -89,7 +94,8 @@ impl From<&Verification> for VerificationDocument {
     }
 }
 
-/// Sellers' requests to be approved. A seller has at most one that is pending or approved.
+/// Sellers' requests to be approved. A seller has at most one that is pending or approved: there is one in each round, and
+/// only a rejection begins the next.
 #[derive(Debug)]
 pub struct Verifications {
     collection: Collection<VerificationDocument>,
@@ -101,12 +107,18 @@ impl Verifications {
         Self { collection: database.collection("verification"), deadline }
     }
 
-    /// Adds a request; false if the seller has an open or approved one.
+    /// Adds a request; false if the seller has one in this round. The round is the time of the account's
+    /// `next_request_at`, which every rejection moves.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn insert(&self, verification: &Verification) -> Result<bool> {
-        let call = self.collection.insert_one(VerificationDocument::from(verification));
+    pub async fn insert(
+        &self,
+        verification: &Verification,
+        round: Option<chrono::DateTime<chrono::Utc>>,
+    ) -> Result<bool> {
+        let round = round.map_or(0, |at| at.timestamp_millis());
+        let call = self.collection.insert_one(VerificationDocument::new(verification, round));
         Ok(unless_duplicate(self.deadline, "adding a verification", call).await?.is_some())
     }
 

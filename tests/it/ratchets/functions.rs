@@ -16,7 +16,8 @@ fn functions(text: &str) -> Vec<(String, usize, usize)> {
         let indent = line.len() - code.len();
         let signature = ["fn ", "pub fn ", "async fn ", "pub async fn ", "const fn ", "pub const fn "];
         let visible = code.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")).map_or(code, |(_, rest)| rest);
-        if !signature.iter().any(|prefix| visible.starts_with(prefix)) {
+        // A trait's method without a body ends where it begins.
+        if !signature.iter().any(|prefix| visible.starts_with(prefix)) || code.ends_with(';') {
             continue;
         }
         let end = format!("{}}}", " ".repeat(indent));

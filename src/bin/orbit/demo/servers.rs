@@ -1,5 +1,6 @@
 //! What the demo runs: Redis, `MongoDB`, and the service in this very process. Stopped in the opposite order.
 
+use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use orbit::http::serve::Running;
 use orbit::load::progress::Progress;
 use orbit::store::mongo::replica_set::initiate_replica_set;
 use orbit::supervisor::{AppendFsync, MongoKind, MongoOptions, MongoServer, RedisOptions, RedisServer, free_port};
+use orbit::telemetry::logs;
 
 use super::secrets::Secrets;
 
@@ -39,10 +41,11 @@ impl Servers {
         let redis_url = self.start_redis(home, progress).await?;
         let mongo_uri = self.start_mongo(home, progress).await?;
         let config = configure(home, secrets, port, buyers, &redis_url, &mongo_uri)?;
-        orbit::telemetry::logs::start(&config.log);
+        let log = home.join("orbit.log");
+        log_into(&log, &config)?;
         let cost = config.auth.bcrypt_cost;
         let service = App::start(config).await.context("cannot start the service")?;
-        progress.say(&format!("  Orbit on http://{}", service.address));
+        progress.say(&format!("  Orbit on http://{} (it logs into {})", service.address, log.display()));
         self.service = Some(service);
         progress.say(&format!("\n{}", super::hashing_note(cost, buyers)));
         Ok(())
@@ -95,6 +98,13 @@ impl Servers {
         }
         progress.say("  everything is stopped");
     }
+}
+
+/// The service logs into a file: the terminal shows the sale.
+fn log_into(file: &Path, config: &Config) -> anyhow::Result<()> {
+    let log = File::options().create(true).append(true).open(file);
+    logs::start_in(&config.log, log.with_context(|| format!("cannot write {}", file.display()))?);
+    Ok(())
 }
 
 /// The port that was asked for, or the usual one, or a free one if that is taken.

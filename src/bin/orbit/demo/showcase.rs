@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use orbit::load::client::Credentials;
 use orbit::load::error::LoadError;
@@ -24,6 +25,7 @@ pub(super) async fn open(
     base: &str,
     metrics: Option<SocketAddr>,
     admin: &Credentials,
+    jar: &Path,
     progress: &Progress,
 ) {
     progress.say("\nA second sale, which stays open for you:");
@@ -34,7 +36,7 @@ pub(super) async fn open(
             None
         }
     };
-    progress.say(&invitation(&played.scene, base, metrics, admin, sale.as_ref()));
+    progress.say(&invitation(&played.scene, base, metrics, admin, jar, sale.as_ref()));
 }
 
 async fn second_sale(scene: &Scene, progress: &Progress) -> Result<OpenSale, LoadError> {
@@ -56,6 +58,7 @@ fn invitation(
     base: &str,
     metrics: Option<SocketAddr>,
     admin: &Credentials,
+    jar: &Path,
     sale: Option<&OpenSale>,
 ) -> String {
     let mut text = format!("\nOrbit is up: {base}\n  documentation  {base}/docs\n");
@@ -68,12 +71,12 @@ fn invitation(
         let _ = writeln!(text, "  {role:<8} {:<36} {}", who.email, who.password);
     }
     if let Some(OpenSale { event, product }) = sale {
-        let buyer = &scene.buyer_credentials;
+        let (buyer, jar) = (&scene.buyer_credentials, jar.display());
         let _ = write!(
             text,
-            "\nBuy something:\n  curl -c cookies.txt -H 'content-type: application/json' \\\n    \
+            "\nBuy something:\n  curl -s -c {jar} -H 'content-type: application/json' \\\n    \
              -d '{{\"emailId\":\"{}\",\"password\":\"{}\"}}' {base}/api/auth/signin\n  \
-             curl -b cookies.txt -X POST {base}/api/buyer/event/{event}/purchase/{product}\n",
+             curl -s -b {jar} -X POST {base}/api/buyer/event/{event}/purchase/{product}\n",
             buyer.email, buyer.password
         );
     }
