@@ -9,8 +9,8 @@ use crate::store::live::{BookingRead, Removed};
 
 impl Sale {
     /// Removes every key of a stopped sale but the status and what is in `dead`. When nothing else is left, the status
-    /// gets its end.
-    pub(super) async fn clean_up(&self, event: EventId, dead: &HashSet<String>) -> Result<()> {
+    /// gets its end. Returns how many bookings are kept.
+    pub(super) async fn clean_up(&self, event: EventId, dead: &HashSet<String>) -> Result<u64> {
         self.remove_settled_bookings(event).await?;
         let left = self.live.booking_count(event).await?;
         if left > dead.len() as u64 {
@@ -21,7 +21,7 @@ impl Sale {
         if left == 0 {
             self.live.expire_status(event, self.stopped_status_ttl_s).await?;
         }
-        Ok(())
+        Ok(left)
     }
 
     /// Asks MongoDB about each reservation once more before its booking goes: nothing leaves Redis on trust.

@@ -55,11 +55,13 @@ impl Sale {
         let running = [SalePhase::Opening, SalePhase::Live, SalePhase::Stopped];
         self.mongo.events.move_phase(event, &running, SalePhase::Stopped, None).await?;
         let settlement = self.settle(event).await?;
-        self.clean_up(event, &settlement.dead).await?;
-        if settlement.dead.is_empty() {
+        let kept = self.clean_up(event, &settlement.dead).await?;
+        if kept == 0 {
+            // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
+            self.mongo.dead_letters.resolve_all(event).await?;
             self.mongo.events.move_phase(event, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
         }
-        let ended = Ended { orders: settlement.orders, dead_letters: settlement.dead.len() as u64 };
+        let ended = Ended { orders: settlement.orders, dead_letters: kept };
         tracing::info!(event = %event, orders = ended.orders, dead_letters = ended.dead_letters, "sale settled");
         Ok(ended)
     }

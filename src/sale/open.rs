@@ -86,12 +86,8 @@ impl Sale {
     /// Takes a failed opening back. If the failure was only that the flip's answer was lost, the sale is open.
     async fn undo(&self, event: EventId, token: &OpeningToken, error: Error) -> Result<Opened> {
         match self.abandon(event, token).await {
-            Ok(Abandoned::Undone) => Err(error),
-            Ok(Abandoned::WasOpened) => {
-                tracing::warn!(event = %event, error = %error, "the sale opened although the answer was lost");
-                Ok(Opened { products: self.live.product_count(event).await? })
-            }
-            Ok(Abandoned::TakenOver) => Err(error),
+            Ok(Abandoned::WasOpened) => self.opened_by(event, token, error).await,
+            Ok(Abandoned::Undone | Abandoned::TakenOver) => Err(error),
             Err(second) => {
                 tracing::error!(event = %event, error = %second, "a failed opening could not be undone yet; recovery will");
                 Err(error)
@@ -99,13 +95,23 @@ impl Sale {
         }
     }
 
+    /// The sale runs. Either this opening did it, or it came too late: another one finished and spent its token just before
+    /// this one took its own.
+    async fn opened_by(&self, event: EventId, token: &OpeningToken, error: Error) -> Result<Opened> {
+        let (run, live) = (token.as_str(), SalePhase::Live);
+        if self.mongo.events.move_phase_of_run(event, run, &[live], live).await? {
+            tracing::warn!(event = %event, error = %error, "the sale opened although the answer was lost");
+            return Ok(Opened { products: self.live.product_count(event).await? });
+        }
+        self.live.release_opening(event, token).await?;
+        Err(error)
+    }
+
     /// Removes everything of an opening that did not get to its flip. Only the holder of the token may.
     pub(super) async fn abandon(&self, event: EventId, token: &OpeningToken) -> Result<Abandoned> {
         match self.discard(event, token).await {
             Ok(()) => {}
-            Err(Error::Transition { current: SaleStatus::Live | SaleStatus::Paused, .. }) => {
-                return Ok(Abandoned::WasOpened);
-            }
+            Err(Error::Transition { .. }) => return Ok(Abandoned::WasOpened),
             Err(error) if error.code() == Code::OpeningInProgress => return Ok(Abandoned::TakenOver),
             Err(error) => return Err(error),
         }

@@ -44,10 +44,14 @@ impl Live {
     /// # Errors
     /// When the live store does not answer; then the token expires by itself.
     pub async fn release_opening(&self, event: EventId, token: &OpeningToken) -> Result<()> {
-        let opening = [self.keys.opening(event)];
-        self.remove(event, self.keys.product_keys(event), &opening, SaleStatus::NotStarted, Some(token))
-            .await
-            .map(|_| ())
+        let (opening, listed_in) = ([self.keys.opening(event)], self.keys.product_keys(event));
+        let token = Some(token);
+        let removed = self.remove(event, listed_in.clone(), &opening, SaleStatus::NotStarted, token).await?;
+        // Another opening had finished: the token is of no use to anybody.
+        if let Removed::Refused(current) = removed {
+            self.remove(event, listed_in, &opening, current, token).await?;
+        }
+        Ok(())
     }
 
     async fn remove(

@@ -70,6 +70,15 @@ impl DeadLetters {
         within(self.deadline, "resolving dead letters", self.collection.delete_many(which)).await.map(|_| ())
     }
 
+    /// Forgets every one of an event that has no booking left.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn resolve_all(&self, event: EventId) -> Result<()> {
+        let which = doc! { "eventId": ObjectId::from_bytes(event.bytes()) };
+        within(self.deadline, "resolving dead letters", self.collection.delete_many(which)).await.map(|_| ())
+    }
+
     /// The keys recorded for an event.
     ///
     /// # Errors

@@ -277,6 +277,74 @@ async fn a_live_store_that_lost_the_sale_never_sells_it_a_second_time() {
 }
 
 #[tokio::test]
+async fn a_live_store_that_forgot_that_a_sale_was_stopped_is_told_again_and_loses_no_reservation() {
+    let app = super::calm_app().await;
+    let seller = app.approved_seller().await;
+    for action in ["", "Pause"] {
+        let sale = super::prepared_by(seller.clone(), 1, 100).await;
+        sale.control("Live").await.expect(200);
+        let mut made = reserve_directly(&app, &sale, 20).await;
+        if !action.is_empty() {
+            sale.control(action).await.expect(200);
+        }
+        let status = app.app().live().keys().status(event_id(&sale));
+        // The database knows of the stop, the live store came back from before it.
+        let stopped =
+            app.app().mongo().events.move_phase(event_id(&sale), &[SalePhase::Live], SalePhase::Stopped, None);
+        assert!(stopped.await.unwrap());
+
+        eventually("the sale is settled", || async { phase(app.app(), &sale).await == SalePhase::Settled }).await;
+
+        assert_eq!(command::<String>(app.config(), &["GET", &status]).await, "STOPPED");
+        made.sort_unstable();
+        assert_eq!(ordered(app.app(), &sale).await, made);
+        app.buyer().await.post(&sale.purchase(0)).await.refused(409, "sale_not_active");
+        sale.assert_sound(app.app()).await;
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_live_store_that_lost_a_stopped_sale_before_it_was_settled_is_not_taken_for_settled() {
+    let redis = harness::own_redis().await;
+    let app = calm_app_on(redis.url()).await;
+    let sale = app.live_sale(1, 100).await;
+    reserve_directly(&app, &sale, 20).await;
+    let _: () = command(app.config(), &["FLUSHALL"]).await;
+    let events = &app.app().mongo().events;
+    assert!(events.move_phase(event_id(&sale), &[SalePhase::Live], SalePhase::Stopped, None).await.unwrap());
+
+    sale.control("End").await.refused(409, "live_state_lost");
+    sale.control("Live").await.refused(409, "transition_refused");
+    app.app().sale().recover().await.unwrap();
+
+    assert_eq!(phase(app.app(), &sale).await, SalePhase::Stopped, "for an operator to see");
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_broke_while_nobody_used_it_costs_no_buyer_an_answer() {
+    let redis = harness::own_redis().await;
+    let app = calm_app_on(redis.url()).await;
+    let sale = app.live_sale(1, 100).await;
+    let buyers = app.buyers(20).await;
+    let path = sale.purchase(0);
+    let _: i64 = command(app.config(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+    eventually("every connection is there again", || async {
+        let clients: String = command(app.config(), &["CLIENT", "LIST", "TYPE", "normal"]).await;
+        // Ours is one more.
+        clients.lines().count() > app.config().live.connections
+    })
+    .await;
+
+    let replies = join_all(buyers.iter().map(|buyer| buyer.post(&path))).await;
+
+    assert_eq!(tally(&replies), counts(&[("201", 20)]));
+    sale.assert_sound(app.app()).await;
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_stock_counter_that_is_gone_or_broken_is_damage_and_never_an_answer_about_stock() {
     let app = super::calm_app().await;
     let sale = app.live_sale(2, 5).await;
