@@ -38,9 +38,10 @@ impl Servers {
         buyers: usize,
         progress: &Progress,
     ) -> anyhow::Result<()> {
-        let port = choose_port(port, progress)?;
         let redis_url = self.start_redis(home, progress).await?;
         let mongo_uri = self.start_mongo(home, progress).await?;
+        // As late as can be: another process may take it meanwhile.
+        let port = choose_port(port, progress)?;
         let config = configure(home, secrets, port, buyers, &redis_url, &mongo_uri)?;
         let log = home.path("orbit.log");
         log_into(&log, &config)?;
