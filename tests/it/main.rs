@@ -5,6 +5,7 @@ mod accounts;
 mod authorisation;
 mod catalogue;
 mod compat;
+mod demo;
 mod deploy;
 mod harness;
 mod http;

@@ -3,6 +3,7 @@
 //! It starts a Redis, a `MongoDB` and the service, plays thousands of buyers against it over HTTP, prints what came of it,
 //! and leaves the service up to be looked at. Whatever it starts, it stops: at its end, on an error, and on Ctrl-C.
 
+mod home;
 mod secrets;
 mod servers;
 mod showcase;
@@ -23,6 +24,7 @@ use orbit::load::table::grouped;
 use orbit::load::{html, limits};
 use orbit::store::live::Live;
 
+use home::Home;
 use secrets::Secrets;
 use servers::Servers;
 use signals::Signals;
@@ -94,11 +96,13 @@ impl DemoArgs {
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let progress = Progress::new(args.json);
     let mut signals = Signals::new()?;
+    // Given up last: nobody else may use the directory while something of ours still runs there.
+    let mut home = None;
     let mut servers = Servers::default();
     // Whether every invariant holds, once the sale has been played and reported.
     let mut verdict = None;
     let ended = tokio::select! {
-        ended = demonstrate(&args, &mut servers, &mut verdict, &progress) => ended,
+        ended = demonstrate(&args, &mut home, &mut servers, &mut verdict, &progress) => ended,
         () = signals.wait() => Ok(()),
     };
     progress.say("Stopping everything (once more Ctrl-C to kill it).");
@@ -122,16 +126,18 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
 /// The demo up to the moment when everything is to be stopped.
 async fn demonstrate(
     args: &DemoArgs,
+    home: &mut Option<Home>,
     servers: &mut Servers,
     verdict: &mut Option<bool>,
     progress: &Progress,
 ) -> anyhow::Result<()> {
     let plan = args.plan();
     plan.validate()?;
-    let home = args.dir.join("demo");
-    progress.say(&format!("Orbit demo: a whole flash sale on this machine. Data is kept in {}.", home.display()));
-    let secrets = Secrets::of(&home)?;
-    servers.start(&home, &secrets, args.port, plan.buyers, progress).await?;
+    let home = home.insert(Home::claim(args.dir.join("demo"))?);
+    progress.say(&format!("Orbit demo: a whole flash sale on this machine. Data is kept in {}.", home.dir().display()));
+    let secrets = Secrets::of(home.dir())?;
+    servers.start(home, &secrets, args.port, plan.buyers, progress).await?;
+    home.mark_ready()?;
     let service = servers.service()?;
     let base = format!("http://{}", service.address);
 

@@ -1,6 +1,7 @@
 //! The load tool against a service that keeps the contract, and against one that breaks it in one way at a time: what
 //! the tool is for is to notice.
 
+mod cli;
 mod shop;
 
 use std::collections::BTreeSet;

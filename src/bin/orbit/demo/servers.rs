@@ -13,6 +13,7 @@ use orbit::store::mongo::replica_set::initiate_replica_set;
 use orbit::supervisor::{AppendFsync, MongoKind, MongoOptions, MongoServer, RedisOptions, RedisServer, free_port};
 use orbit::telemetry::logs;
 
+use super::home::Home;
 use super::secrets::Secrets;
 
 const PORT: u16 = 9132;
@@ -31,17 +32,18 @@ impl Servers {
     /// Starts everything; what was started before an error stays, to be stopped.
     pub(super) async fn start(
         &mut self,
-        home: &Path,
+        home: &Home,
         secrets: &Secrets,
         port: Option<u16>,
         buyers: usize,
         progress: &Progress,
     ) -> anyhow::Result<()> {
-        let port = choose_port(port, progress)?;
         let redis_url = self.start_redis(home, progress).await?;
         let mongo_uri = self.start_mongo(home, progress).await?;
+        // As late as can be: another process may take it meanwhile.
+        let port = choose_port(port, progress)?;
         let config = configure(home, secrets, port, buyers, &redis_url, &mongo_uri)?;
-        let log = home.join("orbit.log");
+        let log = home.path("orbit.log");
         log_into(&log, &config)?;
         let cost = config.auth.bcrypt_cost;
         let service = App::start(config).await.context("cannot start the service")?;
@@ -56,21 +58,21 @@ impl Servers {
         self.service.as_ref().context("the service does not run")
     }
 
-    async fn start_redis(&mut self, home: &Path, progress: &Progress) -> anyhow::Result<String> {
+    async fn start_redis(&mut self, home: &Home, progress: &Progress) -> anyhow::Result<String> {
         let options = RedisOptions {
-            dir: home.join("redis"),
+            dir: home.path("redis"),
             append_fsync: AppendFsync::Everysec,
             maxmemory_policy: "noeviction",
             port: None,
         };
-        let redis = self.redis.insert(RedisServer::start(options).await.context("cannot start Redis")?);
+        let redis = self.redis.insert(RedisServer::start(options).await.with_context(|| stuck("Redis", home))?);
         progress.say(&format!("  Redis on 127.0.0.1:{} (append-only file, nothing is evicted)", redis.port()));
         Ok(redis.url())
     }
 
-    async fn start_mongo(&mut self, home: &Path, progress: &Progress) -> anyhow::Result<String> {
-        let options = MongoOptions { dir: home.join("mongo"), durable: true, port: None };
-        let mongo = self.mongo.insert(MongoServer::start(options).await.context("cannot start MongoDB")?);
+    async fn start_mongo(&mut self, home: &Home, progress: &Progress) -> anyhow::Result<String> {
+        let options = MongoOptions { dir: home.path("mongo"), durable: true, port: None };
+        let mongo = self.mongo.insert(MongoServer::start(options).await.with_context(|| stuck("MongoDB", home))?);
         let kind = match mongo.kind() {
             MongoKind::Mongod => "MongoDB",
             MongoKind::StandIn => "A MongoDB stand-in, for trials only (production is MongoDB 7 or newer),",
@@ -107,6 +109,10 @@ fn log_into(file: &Path, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn stuck(server: &str, home: &Home) -> String {
+    format!("cannot start {server} (if it stays so, delete {} to start from nothing)", home.dir().display())
+}
+
 /// The port that was asked for, or the usual one, or a free one if that is taken.
 fn choose_port(wanted: Option<u16>, progress: &Progress) -> anyhow::Result<u16> {
     let free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(drop);
@@ -122,7 +128,7 @@ fn choose_port(wanted: Option<u16>, progress: &Progress) -> anyhow::Result<u16> 
 }
 
 fn configure(
-    home: &Path,
+    home: &Home,
     secrets: &Secrets,
     port: u16,
     buyers: usize,
@@ -130,7 +136,7 @@ fn configure(
     mongo_uri: &str,
 ) -> anyhow::Result<Config> {
     let secret = |text: &str| SecretString::from(text.to_owned());
-    let media = home.join("media");
+    let media = home.path("media");
     super::create_dir(&media)?;
     let mut config = Config::with_layer(config::DEMO)?;
     config.server.port = port;
@@ -153,10 +159,10 @@ mod tests {
 
     #[test]
     fn the_demo_configuration_can_be_used() {
-        let home = tempfile::tempdir().unwrap();
-        let secrets = Secrets::of(home.path()).unwrap();
-        let config =
-            configure(home.path(), &secrets, 1, 50_000, "redis://127.0.0.1:2/0", "mongodb://127.0.0.1:3/").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::claim(dir.path().to_owned()).unwrap();
+        let secrets = Secrets::of(home.dir()).unwrap();
+        let config = configure(&home, &secrets, 1, 50_000, "redis://127.0.0.1:2/0", "mongodb://127.0.0.1:3/").unwrap();
         assert!(config.server.connections_max > 50_000);
         assert!(config.media.filesystem.dir.is_dir());
     }
