@@ -1,6 +1,6 @@
 //! Servers and processes that die, stall, fill up and forget, while buyers buy.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::harness::process::OrbitProcess;
 use crate::harness::proxy::{Mode, Proxy};
-use crate::harness::{self, Actor, LiveSale, TestApp, eventually};
+use crate::harness::{self, Actor, TestApp, eventually};
 
 /// An application on this Redis, with the deadlines that it has in production.
 async fn app_on(url: String) -> TestApp {
