@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::accounts::Accounts;
 use crate::auth::limits::AttemptLimits;
@@ -206,8 +206,19 @@ async fn keep_limits_small(limits: Arc<AttemptLimits>, tasks: Tracker) {
     }
 }
 
+/// Connections that the kernel keeps while we accept others: a rush comes all at once.
+const BACKLOG_CONNECTIONS_MAX: u32 = 4096;
+
 async fn bind(host: &str, port: u16) -> Result<TcpListener> {
-    TcpListener::bind((host, port)).await.map_err(|error| {
+    let listener = async {
+        let address = tokio::net::lookup_host((host, port)).await?.next();
+        let address = address.ok_or_else(|| std::io::Error::other("the host has no address"))?;
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG_CONNECTIONS_MAX)
+    };
+    listener.await.map_err(|error| {
         Error::internal(
             "binding a port",
             format!("{host}:{port}: {error}; choose another with server.port or metrics.port"),

@@ -136,7 +136,10 @@ pub(super) async fn finish(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let Some(Pending(problem)) = response.extensions().get::<Pending>().cloned() else { return response };
     let (error, status) = (&problem.error, response.status());
-    if status.is_server_error() {
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        // Somebody else's outage, or our own queues being full: many at once, and the metrics count them.
+        tracing::warn!(request_id = %id, %method, path, code = error.code().as_str(), cause = %chain(error), "request failed");
+    } else if status.is_server_error() {
         tracing::error!(request_id = %id, %method, path, code = error.code().as_str(), cause = %chain(error), "request failed");
     } else {
         tracing::debug!(request_id = %id, %method, path, code = error.code().as_str(), "request refused");

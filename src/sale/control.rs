@@ -1,7 +1,6 @@
 //! Pause and resume: one compare-and-set each.
 
-use super::Sale;
-use crate::domain::event::Event;
+use super::{KnownSale, Sale};
 use crate::domain::sale::SaleAction;
 use crate::error::{Error, Result};
 use crate::store::live::Transitioned;
@@ -11,26 +10,26 @@ impl Sale {
     ///
     /// # Errors
     /// [`Error::Transition`] unless the sale is live.
-    pub async fn pause(&self, event: &Event) -> Result<()> {
-        self.step(event, SaleAction::Pause).await
+    pub async fn pause(&self, sale: impl Into<KnownSale>) -> Result<()> {
+        self.step(sale.into(), SaleAction::Pause).await
     }
 
     /// Accepts reservations again.
     ///
     /// # Errors
     /// [`Error::Transition`] unless the sale is paused.
-    pub async fn resume(&self, event: &Event) -> Result<()> {
-        self.step(event, SaleAction::Resume).await
+    pub async fn resume(&self, sale: impl Into<KnownSale>) -> Result<()> {
+        self.step(sale.into(), SaleAction::Resume).await
     }
 
-    async fn step(&self, event: &Event, action: SaleAction) -> Result<()> {
-        match self.live.transition(event.id, action, None).await? {
+    async fn step(&self, sale: KnownSale, action: SaleAction) -> Result<()> {
+        match self.live.transition(sale.id, action, None).await? {
             Transitioned::Changed(from) => {
-                tracing::info!(event = %event.id, %from, to = %action.target(), "sale status changed");
+                tracing::info!(event = %sale.id, %from, to = %action.target(), "sale status changed");
                 Ok(())
             }
             Transitioned::Refused(found) | Transitioned::TokenLost(found) => {
-                let current = self.effective_status(event, found).await?;
+                let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: action.target() })
             }
         }

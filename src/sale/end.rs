@@ -9,9 +9,9 @@
 //! Every step can be repeated: Ending again, in this process or another, goes through all of it and changes nothing that
 //! is done. A failure leaves the status STOPPED and everything unsettled in place.
 
-use super::Sale;
 use super::open::state_lost;
-use crate::domain::event::{Event, SalePhase};
+use super::{KnownSale, Sale};
+use crate::domain::event::SalePhase;
 use crate::domain::ids::EventId;
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Error, Result};
@@ -31,20 +31,23 @@ impl Sale {
     ///
     /// # Errors
     /// [`Error::Transition`] if the sale never ran; a fault after which ending again goes on.
-    pub async fn end(&self, event: &Event) -> Result<Ended> {
-        match self.live.transition(event.id, SaleAction::End, None).await? {
+    pub async fn end(&self, sale: impl Into<KnownSale>) -> Result<Ended> {
+        let sale = sale.into();
+        match self.live.transition(sale.id, SaleAction::End, None).await? {
             Transitioned::Changed(from) => {
-                tracing::info!(event = %event.id, %from, "sale stopped");
-                self.finish_end(event.id).await
+                tracing::info!(event = %sale.id, %from, "sale stopped");
+                self.finish_end(sale.id).await
             }
-            Transitioned::Refused(SaleStatus::Stopped) => self.finish_end(event.id).await,
+            Transitioned::Refused(SaleStatus::Stopped) => self.finish_end(sale.id).await,
             // The stopped status has expired: what was to be done is done.
-            Transitioned::Refused(SaleStatus::NotStarted) if event.phase == SalePhase::Settled => {
-                Ok(Ended { orders: self.mongo.orders.count_of_event(event.id).await?, dead_letters: 0 })
+            Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Settled) => {
+                Ok(Ended { orders: self.mongo.orders.count_of_event(sale.id).await?, dead_letters: 0 })
             }
-            Transitioned::Refused(SaleStatus::NotStarted) if event.phase == SalePhase::Stopped => Err(state_lost()),
+            Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Stopped) => {
+                Err(state_lost())
+            }
             Transitioned::Refused(found) | Transitioned::TokenLost(found) => {
-                let current = self.effective_status(event, found).await?;
+                let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: SaleStatus::Stopped })
             }
         }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use end::Ended;
 pub use open::Opened;
-pub use status::SaleView;
+pub use status::{KnownSale, SaleView};
 
 use crate::config;
 use crate::domain::clock::Clock;

@@ -67,6 +67,7 @@ impl Sale {
         let status = self.live.status(event.id).await?;
         match (event.phase, status) {
             (SalePhase::Opening | SalePhase::Live, SaleStatus::NotStarted) => self.recover_opening(event).await,
+            (SalePhase::Stopped, SaleStatus::Stopped) if self.touched_lately(event) => Ok(Found::AtRest),
             (_, SaleStatus::Stopped) if !self.kept_for_an_operator(event).await? => {
                 metrics::counter!(REPAIRS, "kind" => "unfinished_end").increment(1);
                 tracing::warn!(event = %event.id, "finishing an End that was left half-way");
@@ -82,6 +83,12 @@ impl Sale {
             (SalePhase::Stopped, SaleStatus::NotStarted) => Ok(lost(event.id)),
             _ => Ok(Found::AtRest),
         }
+    }
+
+    /// An End that began a moment ago is most likely still at work, here or in another process.
+    fn touched_lately(&self, event: &Event) -> bool {
+        let grace = Duration::from_millis(self.config.recovery_interval_ms) * 2;
+        self.clock.now().signed_duration_since(event.updated_at).to_std().is_ok_and(|age| age < grace)
     }
 
     /// A sale with nothing left but its dead letters waits for a person, not for another attempt.

@@ -3,8 +3,24 @@
 use super::Sale;
 use super::open::state_lost;
 use crate::domain::event::{Event, SalePhase};
+use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::SaleStatus;
-use crate::error::Result;
+use crate::error::{Dependency, Error, Result};
+
+/// A sale to be controlled. A running sale can be paused and stopped while MongoDB is away; then its phase is unknown.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownSale {
+    /// Its event.
+    pub id: EventId,
+    /// What MongoDB knows of it, if MongoDB answers.
+    pub phase: Option<SalePhase>,
+}
+
+impl From<&Event> for KnownSale {
+    fn from(event: &Event) -> Self {
+        Self { id: event.id, phase: Some(event.phase) }
+    }
+}
 
 /// A sale as its seller watches it.
 #[derive(Debug, Clone, Copy)]
@@ -43,16 +59,29 @@ impl Sale {
     /// When the live store does not answer, or has lost the sale.
     pub async fn status(&self, event: &Event) -> Result<SaleStatus> {
         let found = self.live.status(event.id).await?;
-        self.effective_status(event, found).await
+        self.effective_status(event.into(), found).await
     }
 
     /// An absent status means "not started" only if MongoDB does not know better: the stopped status expires after a
     /// month, and a sale that was open cannot turn back into one that was not.
-    pub(super) async fn effective_status(&self, event: &Event, found: SaleStatus) -> Result<SaleStatus> {
-        match (found, event.phase) {
-            (SaleStatus::NotStarted, SalePhase::Stopped | SalePhase::Settled) => Ok(SaleStatus::Stopped),
-            (SaleStatus::NotStarted, SalePhase::Live) if !self.live.projected(event.id).await? => Err(state_lost()),
+    pub(super) async fn effective_status(&self, sale: KnownSale, found: SaleStatus) -> Result<SaleStatus> {
+        match (found, sale.phase) {
+            (SaleStatus::NotStarted, Some(SalePhase::Stopped | SalePhase::Settled)) => Ok(SaleStatus::Stopped),
+            (SaleStatus::NotStarted, Some(SalePhase::Live)) if !self.live.projected(sale.id).await? => {
+                Err(state_lost())
+            }
+            (SaleStatus::NotStarted, None) => {
+                Err(Error::timed_out(Dependency::Database, "asking whether a sale was open"))
+            }
             (found, _) => Ok(found),
         }
+    }
+
+    /// The seller of a sale, as the live store knows it: for control while MongoDB is away.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn seller_of(&self, event: EventId) -> Result<Option<UserId>> {
+        self.live.seller(event).await
     }
 }

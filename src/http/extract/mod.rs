@@ -11,7 +11,7 @@ mod session;
 pub(super) use client::ClientAddress;
 pub(super) use form::{Fields, Form};
 pub(super) use json::{MaybeJson, ValidJson};
-pub(super) use owned::{OwnedBookings, OwnedEvent};
+pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
 pub(super) use path::{Path, path_id, path_text};
 pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};

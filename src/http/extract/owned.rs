@@ -10,6 +10,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::EventId;
 use crate::error::{Code, Error};
 use crate::http::problem::Problem;
+use crate::sale::KnownSale;
 
 /// An event of the seller who asks, from the path parameter `eventId` or `id`.
 #[derive(Debug)]
@@ -55,4 +56,27 @@ async fn load(
         return Err(Error::not_found(UNKNOWN).into());
     }
     Ok(OwnedEvent { event })
+}
+
+/// The sale of one's own event, to be paused, resumed or ended: also while MongoDB is away, when the live store says
+/// whose it is.
+#[derive(Debug)]
+pub(in crate::http) struct OwnedSale(pub KnownSale);
+
+impl FromRequestParts<AppState> for OwnedSale {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let Seller(session) = Seller::from_request_parts(parts, app).await?;
+        let id: EventId = path_id(&path_text(parts, app, "eventId").await, UNKNOWN)?;
+        let (seller, sale) = match app.catalogue().event(id).await {
+            Ok(event) => (Some(event.seller), KnownSale::from(&event)),
+            Err(away) if away.code() == Code::DatabaseUnavailable => match app.sale().seller_of(id).await? {
+                None => return Err(away.into()),
+                seller => (seller, KnownSale { id, phase: None }),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        if seller == Some(session.user()) { Ok(Self(sale)) } else { Err(Error::not_found(UNKNOWN).into()) }
+    }
 }

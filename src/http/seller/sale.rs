@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::app::AppState;
 use crate::http::auth::MessageBody;
-use crate::http::extract::OwnedEvent;
+use crate::http::extract::{OwnedEvent, OwnedSale};
 use crate::http::problem::{Answer, ProblemBody};
 
 /// An opened sale.
@@ -49,9 +49,9 @@ pub(in crate::http) async fn open_sale(
     (status = 503, description = "The live store is away", body = ProblemBody)))]
 pub(in crate::http) async fn pause_sale(
     State(app): State<AppState>,
-    OwnedEvent { event }: OwnedEvent,
+    OwnedSale(known): OwnedSale,
 ) -> Answer<Json<MessageBody>> {
-    app.sale().pause(&event).await?;
+    app.sale().pause(known).await?;
     Ok(Json(MessageBody { message: "sale paused \u{2014} no new bookings will be accepted" }))
 }
 
@@ -66,9 +66,9 @@ pub(in crate::http) async fn pause_sale(
     (status = 503, description = "The live store is away", body = ProblemBody)))]
 pub(in crate::http) async fn resume_sale(
     State(app): State<AppState>,
-    OwnedEvent { event }: OwnedEvent,
+    OwnedSale(known): OwnedSale,
 ) -> Answer<Json<MessageBody>> {
-    app.sale().resume(&event).await?;
+    app.sale().resume(known).await?;
     Ok(Json(MessageBody { message: "sale resumed" }))
 }
 
@@ -94,10 +94,10 @@ pub(in crate::http) struct EndedBody {
     (status = 503, description = "A store is away; the sale is stopped, nothing is lost: End again", body = ProblemBody)))]
 pub(in crate::http) async fn end_sale(
     State(app): State<AppState>,
-    OwnedEvent { event }: OwnedEvent,
+    OwnedSale(known): OwnedSale,
 ) -> Answer<Json<EndedBody>> {
     let sale = Arc::clone(app.sale());
-    let ended = app.tasks().complete("ending a sale", async move { sale.end(&event).await }).await?;
+    let ended = app.tasks().complete("ending a sale", async move { sale.end(known).await }).await?;
     let message = match ended.dead_letters {
         0 => "sale ended \u{2014} all orders synced to database".to_owned(),
         count => format!("sale ended \u{2014} {count} reservations could not be settled and are kept for an operator"),

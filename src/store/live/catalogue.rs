@@ -1,7 +1,7 @@
 //! The running sale as buyers see it. What a buyer is shown here is what a reservation takes.
 
 use super::Live;
-use crate::domain::ids::{EventId, ProductId};
+use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::product::LiveProduct;
 use crate::error::{Error, Result};
@@ -19,6 +19,20 @@ impl Live {
         let mut call = redis::cmd("ZCARD");
         call.arg(self.keys.catalogue(event));
         self.within("counting products", call.query_async(&mut connection)).await
+    }
+
+    /// The seller whose products these are; `None` if nothing is projected.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or holds no seller for a product that it lists.
+    pub async fn seller(&self, event: EventId) -> Result<Option<UserId>> {
+        let Some(first) = self.product_ids(event, None, 1).await?.pop() else { return Ok(None) };
+        let mut connection = self.connection();
+        let mut call = redis::cmd("HGET");
+        call.arg(self.keys.product_meta(first, event)).arg("sellerId");
+        let text: Option<String> = self.within("reading a sale's seller", call.query_async(&mut connection)).await?;
+        let damaged = || Error::Damaged { doing: "reading a sale's seller", detail: format!("product {first}") };
+        text.and_then(|text| text.parse().ok()).ok_or_else(damaged).map(Some)
     }
 
     /// A page of product ids in order, after the given one.
