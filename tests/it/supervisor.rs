@@ -183,10 +183,14 @@ async fn a_process_that_only_has_the_number_of_an_old_server_is_left_alone() {
 
 #[tokio::test]
 async fn a_server_does_not_outlive_a_process_that_is_killed() {
+    // The test runs itself a second time, as the process to be killed.
+    if let Some(dir) = env::var_os(HELPER_DIR) {
+        return start_a_redis_and_wait(Path::new(&dir)).await;
+    }
     let dir = TempDir::new().unwrap();
     let owner = Ended(
         Command::new(env::current_exe().unwrap())
-            .args(["--exact", "supervisor::start_a_redis_and_wait", "--include-ignored", "--nocapture"])
+            .args(["--exact", "supervisor::a_server_does_not_outlive_a_process_that_is_killed", "--nocapture"])
             .env(HELPER_DIR, dir.path())
             .stdout(Stdio::null())
             .spawn()
@@ -202,14 +206,9 @@ async fn a_server_does_not_outlive_a_process_that_is_killed() {
 }
 
 /// The process that the test above kills.
-#[tokio::test]
-#[ignore = "a helper of a_server_does_not_outlive_a_process_that_is_killed"]
-async fn start_a_redis_and_wait() {
-    let Some(dir) = env::var_os(HELPER_DIR) else {
-        return;
-    };
-    let _redis = RedisServer::start(options(Path::new(&dir), AppendFsync::Off)).await.unwrap();
-    fs::write(Path::new(&dir).join("ready"), process::id().to_string()).unwrap();
+async fn start_a_redis_and_wait(dir: &Path) {
+    let _redis = RedisServer::start(options(dir, AppendFsync::Off)).await.unwrap();
+    fs::write(dir.join("ready"), process::id().to_string()).unwrap();
     std::future::pending::<()>().await;
 }
 
