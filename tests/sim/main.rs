@@ -1,0 +1,1 @@
+//! The simulator: seeded schedules run the production Lua and the production recovery logic, with faults.
