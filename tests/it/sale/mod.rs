@@ -3,6 +3,7 @@
 mod durable_orders;
 mod faults;
 mod first;
+mod large;
 mod lifecycle;
 mod opening;
 mod races;
