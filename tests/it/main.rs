@@ -11,6 +11,7 @@ mod harness;
 mod http;
 mod load;
 mod media;
+mod migrations;
 mod ratchets;
 mod sale;
 mod supervisor;

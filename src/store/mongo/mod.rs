@@ -6,6 +6,7 @@ pub mod accounts;
 pub mod dead_letters;
 mod error;
 pub mod events;
+pub mod indexes;
 pub mod media_ledger;
 pub mod migrate;
 pub mod orders;
