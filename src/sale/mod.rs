@@ -32,7 +32,6 @@ pub struct Sale {
     mongo: Arc<Mongo>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
-    persistence: config::Persistence,
     stopped_status_ttl_s: u64,
 }
 
@@ -46,13 +45,6 @@ impl Sale {
     /// Sales over these stores.
     #[must_use]
     pub fn new(live: Arc<Live>, mongo: Arc<Mongo>, clock: Arc<dyn Clock>, config: &config::Config) -> Self {
-        Self {
-            live,
-            mongo,
-            clock,
-            config: config.sale.clone(),
-            persistence: config.live.persistence,
-            stopped_status_ttl_s: config.live.stopped_status_ttl_s,
-        }
+        Self { live, mongo, clock, config: config.sale.clone(), stopped_status_ttl_s: config.live.stopped_status_ttl_s }
     }
 }

@@ -5,10 +5,12 @@
 
 mod bookings;
 mod catalogue;
+mod durability;
 pub mod keys;
 mod opening;
 mod project;
 mod remove;
+mod replicas;
 mod reserve;
 pub mod scripts;
 mod server;
@@ -23,13 +25,14 @@ use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 
 pub use bookings::{BookingRead, StoredBooking};
+pub use durability::{Promise, Shortfall};
 pub use opening::OpeningToken;
 pub use project::Projected;
 pub use remove::Removed;
-pub use server::ServerFacts;
+pub use server::{AppendFsync, ServerFacts};
 pub use transition::Transitioned;
 
-use crate::config;
+use crate::config::{self, Durability};
 use crate::error::{Dependency, Error, Result};
 use keys::Keys;
 use scripts::{Reply, Scripts};
@@ -45,6 +48,10 @@ pub struct Live {
     purchase_wait: Duration,
     /// Purchases at Redis at once. Fair: whoever came first goes first.
     purchase_turns: Semaphore,
+    /// One for each turn if purchases wait for replicas; otherwise none, and purchases share the others.
+    waiting_connections: Vec<ConnectionManager>,
+    next_waiting: AtomicUsize,
+    promise: Promise,
 }
 
 impl std::fmt::Debug for Live {
@@ -68,13 +75,14 @@ impl Live {
             .set_response_timeout(Some(deadline))
             .set_max_delay(Duration::from_secs(1))
             .set_number_of_retries(usize::MAX);
-        let mut connections = Vec::with_capacity(config.connections);
-        for _ in 0..config.connections {
-            let connection = client
+        let connect = |_| {
+            client
                 .get_connection_manager_lazy(settings.clone())
-                .map_err(|error| Error::unavailable(Dependency::LiveStore, "connecting", error))?;
-            connections.push(connection);
-        }
+                .map_err(|error| Error::unavailable(Dependency::LiveStore, "connecting", error))
+        };
+        let connections = (0..config.connections).map(connect).collect::<Result<_>>()?;
+        let waiting = if config.durability == Durability::Replicas { config.purchases_in_flight_max } else { 0 };
+        let waiting_connections = (0..waiting).map(connect).collect::<Result<_>>()?;
         let live = Self {
             keys: Keys::new(&config.key_prefix),
             scripts: Scripts::new(),
@@ -84,6 +92,9 @@ impl Live {
             purchase_deadline: Duration::from_millis(config.purchase_deadline_ms),
             purchase_wait: Duration::from_millis(config.purchase_wait_ms),
             purchase_turns: Semaphore::new(config.purchases_in_flight_max),
+            waiting_connections,
+            next_waiting: AtomicUsize::new(0),
+            promise: Promise::from(config),
         };
         live.load_scripts().await?;
         Ok(live)
@@ -113,18 +124,27 @@ impl Live {
     /// # Errors
     /// When one of them does not answer within the deadline.
     pub async fn ping(&self) -> Result<()> {
-        for connection in &self.connections {
+        let ping = |connection: &ConnectionManager| {
             let mut connection = connection.clone();
-            let call = async { redis::cmd("PING").query_async::<String>(&mut connection).await };
-            self.within("pinging the live store", call).await?;
-        }
-        Ok(())
+            let call = async move { redis::cmd("PING").query_async::<String>(&mut connection).await };
+            self.within("pinging the live store", call)
+        };
+        let all = self.connections.iter().chain(&self.waiting_connections);
+        futures::future::try_join_all(all.map(ping)).await.map(drop)
     }
 
     /// Connections are multiplexed; spreading calls over a few of them uses more than one core on the way.
     fn connection(&self) -> ConnectionManager {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
         self.connections[index].clone()
+    }
+
+    /// `WAIT` holds up what comes behind it on its connection, so a purchase that waits for replicas has one that is free:
+    /// there are as many as there are turns, and they take turns as well. A replica that stalls costs each buyer one wait,
+    /// and nobody else anything.
+    fn waiting_connection(&self) -> ConnectionManager {
+        let index = self.next_waiting.fetch_add(1, Ordering::Relaxed) % self.waiting_connections.len();
+        self.waiting_connections[index].clone()
     }
 
     async fn within<T>(&self, doing: &'static str, call: impl Future<Output = redis::RedisResult<T>>) -> Result<T> {

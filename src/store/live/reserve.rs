@@ -1,7 +1,8 @@
 //! `lua/reserve.lua`: the decision that Orbit exists for. One round trip.
 
 use super::scripts::{self, Reply};
-use super::{Live, within};
+use super::{Live, replicas, within};
+use crate::config::Durability;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
@@ -12,8 +13,8 @@ impl Live {
     /// Decides one reservation.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] of the live store: the outcome is unknown; the same buyer asking again learns it. Of our
-    /// capacity: it was not tried.
+    /// [`Error::Unavailable`] of the live store: the outcome is unknown, or too few replicas have it; the same buyer asking
+    /// again learns it. Of our capacity: it was not tried.
     /// [`Error::Damaged`]: the live record is wrong; nothing was changed.
     pub async fn reserve(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
         let (user, product, event) = (request.user, request.product, request.event);
@@ -30,10 +31,17 @@ impl Live {
             .arg(event.to_string())
             .arg(&request.reservation_id)
             .arg(request.quantity)
-            .arg(&request.idempotency_key);
+            .arg(&request.idempotency_key)
+            .arg(if self.promise.level == Durability::Replicas { "1" } else { "" });
         let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
             .await
             .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
+        if self.promise.level == Durability::Replicas {
+            let run = replicas::run_and_wait(&call, self.promise, self.waiting_connection());
+            let (parts, acknowledged) = within(self.purchase_deadline, "reserve", run).await?;
+            let outcome = decode(&Reply::new("reserve", parts), user, product, event)?;
+            return replicas::require_acknowledged(outcome, acknowledged, self.promise);
+        }
         let run = scripts::run(&call, self.connection());
         let parts = within(self.purchase_deadline, "reserve", run).await?;
         decode(&Reply::new("reserve", parts), user, product, event)

@@ -1,8 +1,11 @@
 //! The live sale.
 
+mod crashes;
+mod durability;
 mod faults;
 mod first;
 mod lifecycle;
+mod load;
 mod opening;
 mod races;
 mod scripts;
