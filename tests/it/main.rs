@@ -7,6 +7,7 @@ mod catalogue;
 mod compat;
 mod demo;
 mod deploy;
+mod doctor;
 mod harness;
 mod http;
 mod load;
