@@ -4,7 +4,7 @@ use super::{Finding, clocks, within};
 use crate::config::{self, Durability};
 use crate::domain::clock::Clock;
 use crate::error::{Dependency, Result};
-use crate::store::live::{Live, ServerFacts};
+use crate::store::live::{Live, ServerFacts, Shortfall};
 
 const REDIS_MAJOR_MIN: u32 = 7;
 const MIB: u64 = 1024 * 1024;
@@ -25,13 +25,14 @@ pub(super) async fn examine(config: &config::Live, clock: &dyn Clock) -> Vec<Fin
         Ok(facts) => facts,
         Err(error) => return away(error),
     };
+    let broken = within(dependency, "looking at the durability", live.broken_promise(&facts)).await;
     let scripts = within(dependency, "running a script", live.probe()).await;
     let time = within(dependency, "asking for the time", async { live.time_ms().await.map(Some) });
     let mut findings = vec![
         Finding::ok(CHECK, format!("{address} answers")),
         version(&facts),
         role(&facts),
-        durability(&facts, &live),
+        durability(broken, live.promise().level),
         memory(&facts),
         script(scripts),
     ];
@@ -62,16 +63,16 @@ fn role(facts: &ServerFacts) -> Finding {
     Finding::ok(CHECK, format!("it takes writes; {} replicas are online", facts.replicas_online))
 }
 
-fn durability(facts: &ServerFacts, live: &Live) -> Finding {
+fn durability(broken: Result<Option<Shortfall>>, level: Durability) -> Finding {
     const CHECK: &str = "durability";
-    let promise = live.promise();
-    let found = format!("{}: {}", promise.level.as_str(), promise.level.at_risk());
-    match facts.broken_promise(promise) {
-        Some(shortfall) => Finding::fail(CHECK, shortfall.found, shortfall.remedy),
-        None if promise.level == Durability::None => {
+    let found = format!("{}: {}", level.as_str(), level.at_risk());
+    match broken {
+        Ok(Some(shortfall)) => Finding::fail(CHECK, shortfall.found, shortfall.remedy),
+        Ok(None) if level == Durability::None => {
             Finding::warn(CHECK, found, "for sales that matter set live.durability to everysec, always or replicas")
         }
-        None => Finding::ok(CHECK, found),
+        Ok(None) => Finding::ok(CHECK, found),
+        Err(error) => Finding::fail(CHECK, error.chain(), "see that the server answers"),
     }
 }
 

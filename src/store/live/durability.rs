@@ -56,7 +56,23 @@ impl Live {
     /// When the live store does not answer.
     pub async fn unsafe_for_sales(&self) -> Result<Option<Shortfall>> {
         let facts = self.server_facts().await?;
-        Ok(facts.eviction_risk().or_else(|| facts.broken_promise(self.promise)))
+        match facts.eviction_risk() {
+            Some(risk) => Ok(Some(risk)),
+            None => self.broken_promise(&facts).await,
+        }
+    }
+
+    /// Whether the server of these facts keeps the promise, and lets us do our part.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn broken_promise(&self, facts: &ServerFacts) -> Result<Option<Shortfall>> {
+        let broken = facts.broken_promise(self.promise);
+        if broken.is_none() && self.promise.level == Durability::Replicas && !self.may_wait().await? {
+            let found = "live.durability is replicas, and the live store refuses WAIT";
+            return Ok(Shortfall::new(found, "permit WAIT to Orbit's user, or choose another live.durability"));
+        }
+        Ok(broken)
     }
 }
 

@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+use redis::ErrorKind::{Extension, Server};
+use redis::FromRedisValue;
+use redis::ServerErrorKind::{NoPerm, ResponseError};
+
 use super::Live;
 use crate::error::Result;
 
@@ -53,25 +57,33 @@ impl Live {
     }
 
     async fn append_fsync(&self) -> Result<Option<AppendFsync>> {
-        use redis::ErrorKind::{Extension, Server as Refused};
-        use redis::ServerErrorKind::{NoPerm, ResponseError};
-        const DOING: &str = "asking the live store for its fsync policy";
-        let mut connection = self.connection();
         let mut call = redis::cmd("CONFIG");
         // A pattern, since naming two settings takes Redis 7.
         call.arg("GET").arg("*appendfsync*");
+        let settings = self.unless_refused::<HashMap<String, String>>("asking for the fsync policy", &call).await?;
+        let Some(mut settings) = settings else { return Ok(None) };
+        let off_during_rewrite = settings.get("no-appendfsync-on-rewrite").is_some_and(|value| value == "yes");
+        Ok(settings.remove("appendfsync").map(|policy| AppendFsync { policy, off_during_rewrite }))
+    }
+
+    /// Whether we may use `WAIT`; for no replica it does not wait.
+    pub(super) async fn may_wait(&self) -> Result<bool> {
+        let mut call = redis::cmd("WAIT");
+        call.arg(0).arg(1);
+        Ok(self.unless_refused::<u64>("trying to wait for replicas", &call).await?.is_some())
+    }
+
+    /// `None` if the server answers that it knows no such command, or that we may not use it.
+    async fn unless_refused<T: FromRedisValue>(&self, doing: &'static str, call: &redis::Cmd) -> Result<Option<T>> {
+        let mut connection = self.connection();
         let call = async {
-            match call.query_async::<HashMap<String, String>>(&mut connection).await {
-                Ok(settings) => Ok(Some(settings)),
-                // The server answered, and what it said is no: unknown command, or not permitted.
-                Err(error) if matches!(error.kind(), Refused(ResponseError | NoPerm) | Extension) => Ok(None),
+            match call.query_async(&mut connection).await {
+                Ok(value) => Ok(Some(value)),
+                Err(error) if matches!(error.kind(), Server(ResponseError | NoPerm) | Extension) => Ok(None),
                 Err(error) => Err(error),
             }
         };
-        let Some(settings) = self.within(DOING, call).await? else { return Ok(None) };
-        let policy = settings.get("appendfsync").cloned();
-        let off_during_rewrite = settings.get("no-appendfsync-on-rewrite").is_some_and(|value| value == "yes");
-        Ok(policy.map(|policy| AppendFsync { policy, off_during_rewrite }))
+        self.within(doing, call).await
     }
 
     /// The server's time, in milliseconds since 1970.

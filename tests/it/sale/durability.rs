@@ -72,16 +72,20 @@ async fn no_sale_opens_while_the_append_only_file_is_not_what_the_level_rests_on
     }
 }
 
-#[tokio::test]
-async fn a_server_that_does_not_tell_its_fsync_policy_is_good_for_everysec_and_not_for_always() {
-    let redis = RedisServer::start(harness::redis_options(AppendFsync::Always)).await.unwrap();
+/// The address of this Redis for a user who may do everything but one thing.
+async fn url_without(redis: &RedisServer, command: &str) -> String {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let mut user = redis::cmd("ACL");
-    user.arg("SETUSER").arg(&["orbit", "on", ">secret", "~*", "&*", "+@all", "-config"]);
+    user.arg("SETUSER").arg(&["orbit", "on", ">secret", "~*", "&*", "+@all", &format!("-{command}")]);
     user.query_async::<()>(&mut connection).await.unwrap();
-    let url = format!("redis://orbit:secret@127.0.0.1:{}/0", redis.port());
+    format!("redis://orbit:secret@127.0.0.1:{}/0", redis.port())
+}
 
+#[tokio::test]
+async fn a_server_that_does_not_tell_its_fsync_policy_is_good_for_everysec_and_not_for_always() {
+    let redis = RedisServer::start(harness::redis_options(AppendFsync::Always)).await.unwrap();
+    let url = url_without(&redis, "config").await;
     let app = app_at(Durability::Always, url.clone()).await;
     let sale = prepared_by(app.approved_seller().await, 1, 3).await;
     assert_unsafe(&app, &sale, "permit CONFIG GET").await;
@@ -93,11 +97,24 @@ async fn a_server_that_does_not_tell_its_fsync_policy_is_good_for_everysec_and_n
     app.finish().await;
 }
 
+#[tokio::test]
+async fn no_sale_opens_on_a_server_that_does_not_let_us_wait_for_its_replicas() {
+    let (primary, _replica) = pair().await;
+    let app = app_at(Durability::Replicas, url_without(&primary, "wait").await).await;
+    let sale = prepared_by(app.approved_seller().await, 1, 3).await;
+    assert_unsafe(&app, &sale, "permit WAIT").await;
+    app.finish().await;
+}
+
+/// A Redis whose replicas need not wait before they may copy it.
+async fn primary() -> RedisServer {
+    let options = harness::redis_options(AppendFsync::Everysec);
+    RedisServer::start_with_arguments(options, &["--repl-diskless-sync-delay", "0"]).await.unwrap()
+}
+
 /// A Redis and a replica that receives every write.
 async fn pair() -> (RedisServer, RedisServer) {
-    let at_once = ["--repl-diskless-sync-delay", "0"];
-    let options = || harness::redis_options(AppendFsync::Everysec);
-    let primary = RedisServer::start_with_arguments(options(), &at_once).await.unwrap();
+    let primary = primary().await;
     let replica = replica_of(&primary).await;
     (primary, replica)
 }
@@ -143,12 +160,7 @@ async fn buy(buyer: &Actor, sale: &LiveSale, product: usize) -> String {
 
 #[tokio::test]
 async fn no_sale_opens_with_fewer_replicas_than_must_acknowledge() {
-    let redis = RedisServer::start_with_arguments(
-        harness::redis_options(AppendFsync::Everysec),
-        &["--repl-diskless-sync-delay", "0"],
-    )
-    .await
-    .unwrap();
+    let redis = primary().await;
     let app = app_at(Durability::Replicas, redis.url()).await;
     let sale = prepared_by(app.approved_seller().await, 1, 3).await;
     assert_unsafe(&app, &sale, "live.replicas_min is 1, and the live store has 0 replicas online").await;
