@@ -27,7 +27,7 @@ pub(super) async fn examine(config: &config::Live, clock: &dyn Clock) -> Vec<Fin
     };
     let broken = within(dependency, "looking at the durability", live.broken_promise(&facts)).await;
     let scripts = within(dependency, "running a script", live.probe()).await;
-    let time = within(dependency, "asking for the time", async { live.time_ms().await.map(Some) });
+    let time = within(dependency, "asking for the time", async { live.now_ms().await.map(Some) });
     let mut findings = vec![
         Finding::ok(CHECK, format!("{address} answers")),
         version(&facts),

@@ -1,5 +1,6 @@
 //! What the configuration promises of an answered reservation, and whether the server keeps it.
 
+use super::link::Link;
 use super::{Live, ServerFacts};
 use crate::config::{self, Durability};
 use crate::error::Result;
@@ -42,7 +43,7 @@ impl std::fmt::Display for Shortfall {
     }
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// What is promised.
     #[must_use]
     pub const fn promise(&self) -> Promise {

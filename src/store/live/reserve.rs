@@ -1,15 +1,16 @@
 //! `lua/reserve.lua`: the decision that Orbit exists for. One round trip.
 
+use super::link::{Link, Wire};
 use super::scripts::{self, Reply};
 use super::{Live, replicas, within};
 use crate::config::Durability;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
-use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
+use crate::domain::reservation::{FIRST_REVISION, Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Dependency, Error, Result};
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Decides one reservation.
     ///
     /// # Errors
@@ -37,14 +38,26 @@ impl Live {
             .await
             .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
         if self.promise.level == Durability::Replicas {
-            let run = replicas::run_and_wait(&call, self.promise, self.waiting_connection());
-            let (parts, acknowledged) = within(self.purchase_deadline, "reserve", run).await?;
+            let (parts, acknowledged) = within(self.purchase_deadline, "reserve", async {
+                replicas::run_and_wait(&call, self.promise, self.recognised(self.waiting_wire().await?)?).await
+            })
+            .await?;
             let outcome = decode(&Reply::new("reserve", parts), user, product, event)?;
             return replicas::require_acknowledged(outcome, acknowledged, self.promise);
         }
-        let run = scripts::run(&call, self.connection());
-        let parts = within(self.purchase_deadline, "reserve", run).await?;
+        let parts = within(self.purchase_deadline, "reserve", async {
+            scripts::run(&call, self.recognised(self.wire().await?)?).await
+        })
+        .await?;
         decode(&Reply::new("reserve", parts), user, product, event)
+    }
+
+    /// Only a server that knows every durable order decides purchases.
+    fn recognised(&self, wire: L::Wire) -> redis::RedisResult<L::Wire> {
+        if self.trusts(wire.run()) {
+            return Ok(wire);
+        }
+        Err((redis::ErrorKind::Io, "the server behind the address changed; it is not recognised yet").into())
     }
 }
 
@@ -60,6 +73,8 @@ fn decode(reply: &Reply, user: UserId, product: ProductId, event: EventId) -> Re
             price: Money { minor: reply.parse(3)?, currency },
             status: OrderStatus::parse(reply.field(5)?).ok_or_else(|| reply.damaged("unknown order status"))?,
             booked_at_ms: reply.parse(6)?,
+            revision: FIRST_REVISION,
+            idempotency_key: String::new(),
         })
     };
     match reply.tag() {

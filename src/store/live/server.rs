@@ -7,6 +7,7 @@ use redis::FromRedisValue;
 use redis::ServerErrorKind::{NoPerm, ResponseError};
 
 use super::Live;
+use super::link::Link;
 use crate::error::Result;
 
 /// What decides whether a sale can be lost, and what an operator wants to know.
@@ -43,15 +44,13 @@ pub struct AppendFsync {
     pub off_during_rewrite: bool,
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Asks the server. Nearly all of it is in INFO, which hosted servers allow where CONFIG is refused.
     ///
     /// # Errors
     /// When the live store does not answer.
     pub async fn server_facts(&self) -> Result<ServerFacts> {
-        let mut connection = self.connection();
-        let call = async { redis::cmd("INFO").query_async::<String>(&mut connection).await };
-        let info = self.within("asking the live store for its settings", call).await?;
+        let info: String = self.query("asking the live store for its settings", &redis::cmd("INFO")).await?;
         let append_fsync = self.append_fsync().await?;
         Ok(read(&info, append_fsync))
     }
@@ -75,9 +74,8 @@ impl Live {
 
     /// `None` if the server answers that it knows no such command, or that we may not use it.
     async fn unless_refused<T: FromRedisValue>(&self, doing: &'static str, call: &redis::Cmd) -> Result<Option<T>> {
-        let mut connection = self.connection();
         let call = async {
-            match call.query_async(&mut connection).await {
+            match call.query_async(&mut self.wire().await?).await {
                 Ok(value) => Ok(Some(value)),
                 Err(error) if matches!(error.kind(), Server(ResponseError | NoPerm) | Extension) => Ok(None),
                 Err(error) => Err(error),
@@ -86,15 +84,13 @@ impl Live {
         self.within(doing, call).await
     }
 
-    /// The server's time, in milliseconds since 1970.
+    /// The server's clock, in milliseconds since 1970.
     ///
     /// # Errors
     /// When the live store does not answer.
-    pub async fn time_ms(&self) -> Result<i64> {
-        let mut connection = self.connection();
-        let call = async { redis::cmd("TIME").query_async::<(i64, i64)>(&mut connection).await };
-        let (seconds, micros) = self.within("asking the live store for the time", call).await?;
-        Ok(seconds.saturating_mul(1000).saturating_add(micros / 1000))
+    pub async fn now_ms(&self) -> Result<i64> {
+        let (seconds, micros): (i64, i64) = self.query("asking for the time", &redis::cmd("TIME")).await?;
+        Ok(seconds * 1_000 + micros / 1_000)
     }
 
     /// Runs a real script, as a purchase would: a server that answers PING but cannot decide is not ready.
@@ -104,7 +100,12 @@ impl Live {
     pub async fn probe(&self) -> Result<()> {
         let nobody = crate::domain::ids::EventId::from_bytes([0; 12]);
         let mut call = self.scripts.transition.prepare_invoke();
-        call.key(self.keys.status(nobody)).key(self.keys.opening(nobody)).arg("NOT_STARTED").arg("").arg("NEVER");
+        call.key(self.keys.status(nobody))
+            .key(self.keys.opening(nobody))
+            .key(self.keys.held(nobody))
+            .arg("NOT_STARTED")
+            .arg("")
+            .arg("NEVER");
         self.invoke("probe", &call).await.map(|_| ())
     }
 }
