@@ -32,7 +32,11 @@ async fn kill_among_purchases(level: Durability, append_fsync: AppendFsync) -> L
     let acknowledged = load::until_the_server_dies(&app, &sale, ACKNOWLEDGED, &mut redis).await;
     let killed = Instant::now();
     redis.restart().await.unwrap();
-    eventually("Redis is there again", || async { app.app().live().ping().await.is_ok() }).await;
+    let live = app.app().live();
+    eventually("Redis is there again, and recognised", || async {
+        live.ping().await.is_ok_and(|run| run.is_some_and(|run| live.trusts(run)))
+    })
+    .await;
 
     let there = load::reservations(&app, &sale).await;
     let lost: Vec<_> = acknowledged.iter().filter(|made| !there.contains(&made.reservation)).collect();
