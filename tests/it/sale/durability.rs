@@ -240,6 +240,7 @@ async fn a_replica_that_takes_over_has_every_reservation_that_was_acknowledged()
     config.live.durability = Durability::Everysec;
     let _: () = command(&config, &["REPLICAOF", "NO", "ONE"]).await;
     let successor = TestApp::with(config).await;
+    load::until_it_sells_again(&successor, &super::seen_from(&sale, &successor)).await;
     let there: HashSet<String> = load::reservations(&successor, &sale).await;
     let lost = acknowledged.iter().filter(|made| !there.contains(&made.reservation)).count();
     eprintln!("replicas: {lost} of {} acknowledged reservations lost by the one that took over", acknowledged.len());

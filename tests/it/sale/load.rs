@@ -8,6 +8,7 @@ use futures::future::{join, join_all};
 use orbit::domain::ids::UserId;
 use orbit::domain::page::Page;
 use orbit::domain::reservation::{ReserveOutcome, ReserveRequest};
+use orbit::domain::sale::SaleStatus;
 use orbit::store::live::BookingRead;
 use orbit::store::mongo::new_id;
 use orbit::supervisor::RedisServer;
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{event_id, product_id, stock};
-use crate::harness::{LiveSale, TestApp};
+use crate::harness::{LiveSale, TestApp, eventually};
 
 /// Buyers that ask at the same time.
 const BUYERS: usize = 64;
@@ -68,6 +69,23 @@ pub async fn until_the_server_dies(
     };
     join(join_all((0..BUYERS).map(|_| buyer())), killing).await;
     acknowledged.into_inner()
+}
+
+/// Waits until a server that came back is recognised and sells again. If it had lost what is in the database, the sale was
+/// held and repaired, and its seller resumes it.
+pub async fn until_it_sells_again(app: &TestApp, sale: &LiveSale) {
+    eventually("the sale goes on", || async {
+        match app.app().sale().reserve(&request(sale)).await {
+            Ok(ReserveOutcome::Reserved(_)) => true,
+            Ok(ReserveOutcome::NotLive(SaleStatus::Paused)) => {
+                sale.control("Resume").await;
+                false
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => false,
+        }
+    })
+    .await;
 }
 
 /// The reservations of the sale that the live store holds or that are orders.
