@@ -130,6 +130,18 @@ impl Config {
         if !["redis://", "rediss://"].iter().any(|scheme| redis.starts_with(scheme)) {
             problems.push("live.url must look like redis://[user:password@]host:port/0".to_owned());
         }
+        let missing = [
+            ("tls", cfg!(feature = "tls"), redis.starts_with("rediss://"), "live.url needs TLS"),
+            ("srv", cfg!(feature = "srv"), mongo.starts_with("mongodb+srv://"), "mongo.uri needs a DNS lookup"),
+            ("s3", cfg!(feature = "s3"), self.media.backend == MediaBackend::S3, "media.backend is \"s3\""),
+        ];
+        for (feature, built, needed, what) in missing {
+            if needed && !built {
+                problems.push(format!(
+                    "{what}, and this binary was built without the feature `{feature}`; build it with --features full"
+                ));
+            }
+        }
         if self.live.key_prefix.contains(['{', '}']) {
             problems.push("live.key_prefix must not contain braces: they would move an event's keys apart".to_owned());
         }

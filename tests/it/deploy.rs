@@ -257,7 +257,7 @@ fn the_image_runs_as_nobody_in_particular() {
     assert_eq!(last("STOPSIGNAL"), "SIGTERM");
     assert_eq!(last("ENTRYPOINT"), r#"["orbit"]"#);
     assert!(last("HEALTHCHECK").ends_with(r#"CMD ["orbit", "healthcheck"]"#));
-    assert!(dockerfile.contains("cargo build --release --locked --bin orbit"));
+    assert!(dockerfile.contains("cargo build --release --locked --features full --bin orbit"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod durability;
 mod durable_orders;
 mod faults;
 mod first;
+mod large;
 mod lifecycle;
 mod load;
 mod opening;
