@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::{load, without_hurry};
 use crate::harness::{self, TestApp};
 
-const UNITS: u32 = 5_000;
-const ACKNOWLEDGED: usize = 2_500;
+const UNITS: u32 = 3_000;
+const ACKNOWLEDGED: usize = 1_500;
 
 /// How many acknowledged reservations a kill has lost, and how long before it the oldest of them was acknowledged.
 struct Loss {

@@ -110,7 +110,8 @@ pub async fn reservations(app: &TestApp, sale: &LiveSale) -> HashSet<String> {
     found
 }
 
-/// Buyers come until nothing is left: exactly the units of the sale are sold, and every invariant holds.
+/// Buyers come until nothing is left: exactly the units of the sale are sold, each one becomes one order, and every
+/// invariant holds.
 pub async fn sell_out(app: &TestApp, sale: &LiveSale, units: usize) {
     let left = usize::try_from(stock(app, sale, 0).await).unwrap();
     let outcomes: Vec<ReserveOutcome> = futures::stream::iter(0..left + BUYERS)
@@ -122,5 +123,9 @@ pub async fn sell_out(app: &TestApp, sale: &LiveSale, units: usize) {
     assert_eq!(refused, BUYERS, "{left} units were left");
     assert_eq!(stock(app, sale, 0).await, 0);
     assert_eq!(reservations(app, sale).await.len(), units);
+    eventually("every reservation is an order", || async {
+        app.app().mongo().orders.count_of_event(event_id(sale)).await.unwrap() == units as u64
+    })
+    .await;
     sale.assert_sound(app.app()).await;
 }
