@@ -23,7 +23,7 @@ use orbit::sale::check::Verdict;
 use serde_json::json;
 
 pub use actors::{Actor, Reply};
-pub use servers::{own_mongo, own_redis, redis_options, servers};
+pub use servers::{own_lasting_mongo, own_mongo, own_redis, redis_options, servers};
 
 pub const PASSWORD: &str = "Password123";
 pub const ADMIN_EMAIL: &str = "admin@orbit.example";
