@@ -146,9 +146,9 @@ impl Config {
             problems.push("live.key_prefix must not contain braces: they would move an event's keys apart".to_owned());
         }
         let waits = self.live.durability == Durability::Replicas;
-        if waits && self.live.replicas_wait_ms >= self.live.purchase_deadline_ms {
-            let rule = "live.replicas_wait_ms must be below live.purchase_deadline_ms, which it is a part of; half of it \
-                        leaves time for the decision";
+        if waits && self.live.replicas_wait_ms >= self.live.purchase_deadline_ms.min(self.live.deadline_ms) {
+            let rule = "live.replicas_wait_ms must be below live.purchase_deadline_ms, which it is a part of, and below \
+                        live.deadline_ms; half of the first leaves time for the decision";
             problems.push(rule.to_owned());
         }
         if crate::domain::money::currency(&self.catalogue.currency).is_none() {
@@ -208,6 +208,8 @@ mod tests {
         assert!(error.to_string().contains("live.replicas_wait_ms must be below"), "{error}");
         config.live.replicas_wait_ms -= 1;
         config.validate().unwrap();
+        config.live.deadline_ms = config.live.replicas_wait_ms;
+        assert_eq!(config.validate().unwrap_err().problems.len(), 1);
     }
 
     #[test]
