@@ -131,7 +131,6 @@ impl Config {
             problems.push("live.url must look like redis://[user:password@]host:port/0".to_owned());
         }
         let missing = [
-            ("tls", cfg!(feature = "tls"), redis.starts_with("rediss://"), "live.url needs TLS"),
             ("srv", cfg!(feature = "srv"), mongo.starts_with("mongodb+srv://"), "mongo.uri needs a DNS lookup"),
             ("s3", cfg!(feature = "s3"), self.media.backend == MediaBackend::S3, "media.backend is \"s3\""),
         ];

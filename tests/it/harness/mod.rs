@@ -36,6 +36,7 @@ pub struct TestApp {
 
 /// A configuration on the shared servers with a key prefix and a database that no other test has.
 pub async fn config() -> Config {
+    orbit::tls::install();
     let servers = servers().await;
     let unique = uuid::Uuid::new_v4().simple().to_string();
     let mut config = Config::with_layer(TEST).unwrap();
