@@ -1,0 +1,79 @@
+//! The network between processes and servers. What was sent travels on, whether or not its sender still lives or waits:
+//! a request that its sender has given up is executed all the same.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use crate::faults::{Faults, Loss, Notice};
+
+/// Longer than anybody waits for a reply.
+const SILENCE: Duration = Duration::from_secs(60);
+
+type Travelling = BoxFuture<'static, ()>;
+
+/// Where requests are handed in.
+#[derive(Debug, Clone)]
+pub struct Network {
+    departures: mpsc::UnboundedSender<Travelling>,
+}
+
+impl Network {
+    /// The network, and what moves everything in it.
+    pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (departures, requests) = mpsc::unbounded_channel();
+        (Self { departures }, carry(requests))
+    }
+
+    /// Has `work` done at the server's end, and brings its result back. `None` when the connection breaks: then the work
+    /// may have been done or not.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        faults: &Faults,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let journey = faults.journey();
+        let (reply, answer) = oneshot::channel();
+        let travelling = async move {
+            sleep(journey.there).await;
+            let lost = match journey.loss {
+                Loss::Request(notice) => notice,
+                Loss::Reply(notice) => {
+                    work();
+                    notice
+                }
+                Loss::Nothing => {
+                    let result = work();
+                    sleep(journey.back).await;
+                    // The sender may have given up.
+                    drop(reply.send(result));
+                    return;
+                }
+            };
+            if lost == Notice::Silence {
+                sleep(SILENCE).await;
+            }
+        };
+        self.departures.send(Box::pin(travelling)).ok()?;
+        answer.await.ok()
+    }
+}
+
+async fn carry(mut requests: mpsc::UnboundedReceiver<Travelling>) {
+    let mut travelling = FuturesUnordered::new();
+    loop {
+        // Biased, so that a seed has one outcome.
+        tokio::select! {
+            biased;
+            request = requests.recv() => match request {
+                Some(request) => travelling.push(request),
+                None => return,
+            },
+            Some(()) = travelling.next() => {}
+        }
+    }
+}
