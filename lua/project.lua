@@ -10,7 +10,7 @@
 --       5 event:{E}:bookings     set      registered for removal
 --       6 event:{E}:journal      stream   registered for removal
 --       then three for each product: product:P:{E}, productmeta:P:{E}, event:{E}:product:P:winners
--- ARGV  1 opening token   2 its time to live in ms
+-- ARGV  1 opening token   2 its time to live in ms   3 the journal's consumer group
 --       then ten for each product: id stock price currency limit title description image sellerId eventId
 --
 -- Returns an array of strings; the first is the tag:
@@ -18,7 +18,7 @@
 --   TOKEN_LOST  another process opens this sale; nothing was written
 --   STARTED     the status that the sale has; nothing was written
 
-local FIXED_KEYS, KEYS_EACH, FIXED_ARGS, ARGS_EACH = 6, 3, 2, 10
+local FIXED_KEYS, KEYS_EACH, FIXED_ARGS, ARGS_EACH = 6, 3, 3, 10
 
 local status = redis.call('GET', KEYS[1]) or 'NOT_STARTED'
 if status ~= 'NOT_STARTED' then
@@ -31,6 +31,10 @@ end
 local count = (#KEYS - FIXED_KEYS) / KEYS_EACH
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 redis.call('SADD', KEYS[3], KEYS[4], KEYS[5], KEYS[6])
+-- With its group from the first entry on: what no group has read could not be told from what was settled.
+if redis.call('EXISTS', KEYS[6]) == 0 then
+  redis.call('XGROUP', 'CREATE', KEYS[6], ARGV[3], '0', 'MKSTREAM')
+end
 for i = 0, count - 1 do
   local key, arg = FIXED_KEYS + i * KEYS_EACH, FIXED_ARGS + i * ARGS_EACH
   local product, meta, winners = KEYS[key + 1], KEYS[key + 2], KEYS[key + 3]

@@ -87,7 +87,12 @@ if ARGV[6] ~= '' then
 end
 redis.call('SADD', KEYS[4], ARGV[1])
 redis.call('SADD', KEYS[5], KEYS[3])
-redis.call('XADD', KEYS[7], '*',
-  'change', 'reserve', 'reservationId', ARGV[4], 'userId', ARGV[1], 'productId', ARGV[2],
-  'quantity', ARGV[5], 'price', price, 'currency', currency, 'status', 'CONFIRMED', 'bookedAt', now)
+-- No revision in the booking or the entry: it is the first.
+local entry = {'reservationId', ARGV[4], 'userId', ARGV[1], 'productId', ARGV[2],
+  'quantity', ARGV[5], 'price', price, 'currency', currency, 'status', 'CONFIRMED', 'bookedAt', now}
+if ARGV[6] ~= '' then
+  entry[#entry + 1] = 'idempotencyKey'
+  entry[#entry + 1] = ARGV[6]
+end
+redis.call('XADD', KEYS[7], '*', unpack(entry))
 return {'RESERVED', ARGV[4], ARGV[5], price, currency, 'CONFIRMED', now}

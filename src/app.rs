@@ -67,7 +67,8 @@ impl App {
         let accounts = Arc::new(Accounts::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let (m, l, d, c) = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&media), Arc::clone(&clock));
         let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
-        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config));
+        let process = uuid::Uuid::new_v4().simple().to_string();
+        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, process));
         let reports = Reports::new(Arc::clone(&mongo));
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
@@ -100,9 +101,11 @@ impl App {
         let newest_ms = self.accounts.load_revocations().await?;
         let tasks = || self.tasks.clone();
         self.tasks.spawn(Arc::clone(&self.accounts).keep_reading_revocations(tasks(), newest_ms));
+        recognise(&self.live, &self.sale).await?;
+        self.tasks.spawn(Arc::clone(&self.sale).keep_draining(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
-        self.tasks.spawn(keep_connected(Arc::clone(&self.live), tasks()));
+        self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
         self.tasks.spawn(keep_limits_small(Arc::clone(&self.limits), tasks()));
         Ok(())
     }
@@ -191,12 +194,21 @@ impl App {
     }
 }
 
-/// A broken connection to the live store is noticed before a buyer needs it.
-async fn keep_connected(live: Arc<Live>, tasks: Tracker) {
+/// A broken connection to the live store is noticed before a buyer needs it, and so is a server that was restarted or
+/// replaced: nobody can buy from it until it is recognised.
+async fn keep_connected(live: Arc<Live>, sale: Arc<Sale>, tasks: Tracker) {
     while tasks.pause(PING_INTERVAL).await {
-        if let Err(error) = live.ping().await {
-            tracing::warn!(error = %error, "the live store does not answer");
+        if let Err(error) = recognise(&live, &sale).await {
+            tracing::warn!(error = %error, "the live store cannot be used");
         }
+    }
+}
+
+async fn recognise(live: &Live, sale: &Sale) -> Result<()> {
+    match live.ping().await? {
+        Some(run) => sale.recognise(run).await,
+        // Some links reach another run than others: it is being replaced this moment.
+        None => Ok(()),
     }
 }
 

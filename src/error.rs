@@ -184,6 +184,8 @@ codes! {
     OpeningInProgress = "opening_in_progress",
     /// The sale was open and the live store no longer knows it.
     LiveStateLost = "live_state_lost",
+    /// The sale is held until it is repaired.
+    SaleHeld = "sale_held",
     /// The live store could lose or evict a sale; it must be configured first.
     LiveStoreUnsafe = "live_store_unsafe",
     /// The event has no product to sell.

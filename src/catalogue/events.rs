@@ -58,6 +58,7 @@ impl Catalogue {
             banner_key: Some(banner.key.clone()),
             created_at: now,
             updated_at: now,
+            drained: None,
         };
         self.mongo.events.insert(&event).await?;
         self.picture_shown(&banner.key).await;

@@ -113,7 +113,11 @@ pub struct Sale {
     pub retry_pause_ms: u64,
     pub opening_ttl_ms: u64,
     pub settle_page_size_max: usize,
+    pub end_answer_ms: u64,
+    pub drain_interval_ms: u64,
+    pub drain_takeover_ms: u64,
     pub recovery_interval_ms: u64,
+    pub lease_ttl_ms: u64,
 }
 
 /// Sessions and passwords.

@@ -61,7 +61,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 21] = [
+        let positive: [(&str, u64); 25] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -79,7 +79,11 @@ impl Config {
             ("sale.attempts_max", u64::from(self.sale.attempts_max)),
             ("sale.settle_page_size_max", self.sale.settle_page_size_max as u64),
             ("sale.opening_ttl_ms", self.sale.opening_ttl_ms),
+            ("sale.end_answer_ms", self.sale.end_answer_ms),
+            ("sale.drain_interval_ms", self.sale.drain_interval_ms),
+            ("sale.drain_takeover_ms", self.sale.drain_takeover_ms),
             ("sale.recovery_interval_ms", self.sale.recovery_interval_ms),
+            ("sale.lease_ttl_ms", self.sale.lease_ttl_ms),
             ("auth.revocation_poll_ms", self.auth.revocation_poll_ms),
             ("media.decode_workers", self.media.decode_workers as u64),
             ("media.deadline_ms", self.media.deadline_ms),
@@ -100,6 +104,12 @@ impl Config {
             let rule =
                 "live.purchase_wait_ms and live.purchase_deadline_ms together must be below server.request_timeout_ms";
             problems.push(rule.to_owned());
+        }
+        if self.sale.end_answer_ms >= self.server.long_request_timeout_ms {
+            problems.push(
+                "sale.end_answer_ms must be below server.long_request_timeout_ms, or an End is never answered"
+                    .to_owned(),
+            );
         }
         if Duration::from_millis(self.sale.opening_ttl_ms) < Duration::from_millis(2 * self.live.deadline_ms) {
             problems.push(

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::ids::{EventId, UserId};
+use super::journal::EntryId;
 
 /// What MongoDB knows of the sale. It is the durable memory behind the live status in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct Event {
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
+    /// How far the journal of its sale was read into orders.
+    pub drained: Option<EntryId>,
 }
 
 /// The slug of an event: lower-case words of the title joined by hyphens, then six digits of the id.

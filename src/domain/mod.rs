@@ -6,6 +6,7 @@ pub mod account;
 pub mod clock;
 pub mod event;
 pub mod ids;
+pub mod journal;
 pub mod media;
 pub mod money;
 pub mod order;

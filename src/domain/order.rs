@@ -30,6 +30,12 @@ impl OrderStatus {
         }
     }
 
+    /// Whether its units are out of stock.
+    #[must_use]
+    pub const fn holds_units(self) -> bool {
+        matches!(self, Self::Confirmed | Self::PendingPayment)
+    }
+
     /// The status of that name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -60,4 +66,8 @@ pub struct Order {
     pub created_at: DateTime<Utc>,
     /// When it was last written.
     pub updated_at: DateTime<Utc>,
+    /// Counts the changes of its reservation, from 1.
+    pub revision: u32,
+    /// The `Idempotency-Key` that it was made with, or empty.
+    pub idempotency_key: String,
 }

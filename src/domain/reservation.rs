@@ -5,6 +5,9 @@ use super::money::Money;
 use super::order::OrderStatus;
 use super::sale::SaleStatus;
 
+/// The revision of a new reservation.
+pub const FIRST_REVISION: u32 = 1;
+
 /// A booking in the live store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
@@ -24,6 +27,10 @@ pub struct Reservation {
     pub status: OrderStatus,
     /// The live store's clock, in milliseconds since 1970.
     pub booked_at_ms: i64,
+    /// Counts the changes of this reservation, from 1: of two states the one with more is the newer.
+    pub revision: u32,
+    /// The `Idempotency-Key` that it was made with, or empty.
+    pub idempotency_key: String,
 }
 
 /// What a buyer asks for.

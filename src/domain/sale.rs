@@ -55,6 +55,8 @@ pub enum SaleAction {
     Resume,
     /// Stop for good.
     End,
+    /// Bring back a sale that the live store lost: the last step of rebuilding it. The seller resumes it.
+    Rebuild,
 }
 
 impl SaleAction {
@@ -63,7 +65,7 @@ impl SaleAction {
     pub const fn target(self) -> SaleStatus {
         match self {
             Self::Live | Self::Resume => SaleStatus::Live,
-            Self::Pause => SaleStatus::Paused,
+            Self::Pause | Self::Rebuild => SaleStatus::Paused,
             Self::End => SaleStatus::Stopped,
         }
     }
@@ -72,7 +74,7 @@ impl SaleAction {
     #[must_use]
     pub const fn sources(self) -> &'static [SaleStatus] {
         match self {
-            Self::Live => &[SaleStatus::NotStarted],
+            Self::Live | Self::Rebuild => &[SaleStatus::NotStarted],
             Self::Pause => &[SaleStatus::Live],
             Self::Resume => &[SaleStatus::Paused],
             Self::End => &[SaleStatus::Live, SaleStatus::Paused],
@@ -86,10 +88,11 @@ mod tests {
 
     #[test]
     fn stopped_is_terminal_and_only_an_opened_sale_runs() {
-        for action in [SaleAction::Live, SaleAction::Pause, SaleAction::Resume, SaleAction::End] {
+        use SaleAction::{End, Live, Pause, Rebuild, Resume};
+        for action in [Live, Pause, Resume, End, Rebuild] {
             assert!(!action.sources().contains(&SaleStatus::Stopped), "{action:?} leaves STOPPED");
             let opens = action.sources().contains(&SaleStatus::NotStarted);
-            assert_eq!(opens, action == SaleAction::Live);
+            assert_eq!(opens, matches!(action, Live | Rebuild));
         }
     }
 

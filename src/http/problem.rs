@@ -98,6 +98,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::TransitionRefused
         | Code::OpeningInProgress
         | Code::LiveStateLost
+        | Code::SaleHeld
         | Code::NoProducts
         | Code::CatalogueFrozen
         | Code::SettlementIncomplete

@@ -1,63 +1,84 @@
 //! Clean-up: removes a settled sale from Redis, in bounded batches, and only what MongoDB has confirmed.
 
-use std::collections::HashSet;
-
-use super::Sale;
+use super::lease::Lease;
+use super::{Durable, Sale};
 use crate::domain::ids::EventId;
+use crate::domain::page::Page;
 use crate::error::{Error, Result};
-use crate::store::live::{BookingRead, Removed};
+use crate::store::live::Removed;
+use crate::store::live::link::Link;
 
-impl Sale {
-    /// Removes every key of a stopped sale but the status and what is in `dead`. When nothing else is left, the status
-    /// gets its end. Returns how many bookings are kept.
-    pub(super) async fn clean_up(&self, event: EventId, dead: &HashSet<String>) -> Result<u64> {
-        self.remove_settled_bookings(event).await?;
-        let left = self.live.booking_count(event).await?;
-        if left > dead.len() as u64 {
-            let detail = format!("{left} bookings are left after clean-up, {} of them known", dead.len());
+impl<L: Link, D: Durable> Sale<L, D> {
+    /// Removes every key of a stopped sale but the status and the bookings that are no orders. When nothing else is left,
+    /// the status gets its end. Returns how many reservations are kept for an operator.
+    pub(super) async fn clean_up(&self, event: EventId, lease: &mut Lease) -> Result<u64> {
+        self.remove_settled_bookings(event, lease).await?;
+        let unread = self.unread_entries(event).await?;
+        let kept = self.live.booking_count(event).await?;
+        let letters = self.durable.dead_keys(event).await?.len() as u64;
+        if kept > letters {
+            let detail = format!("{kept} bookings are left after clean-up, {letters} of them known");
             return Err(Error::Damaged { doing: "cleaning up a sale", detail });
         }
-        self.remove_sale_keys(event, left > 0).await?;
-        if left == 0 {
+        self.remove_sale_keys(event, kept + unread > 0, lease).await?;
+        if kept + unread == 0 {
             self.live.expire_status(event, self.stopped_status_ttl_s).await?;
         }
-        Ok(left)
+        Ok(kept + unread)
     }
 
-    /// Asks MongoDB about each reservation once more before its booking goes: nothing leaves Redis on trust.
-    async fn remove_settled_bookings(&self, event: EventId) -> Result<()> {
+    /// Asks MongoDB about each reservation before its booking goes: nothing leaves Redis on trust.
+    async fn remove_settled_bookings(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+        let known_dead = self.durable.dead_keys(event).await?;
+        let listed = self.live.booking_count(event).await?;
         let mut cursor = 0;
         loop {
+            self.renew(lease).await?;
             let (next, keys) = self.live.booking_keys_page(event, cursor, self.config.settle_page_size_max).await?;
-            let whole: Vec<(String, String)> = self
-                .live
-                .read_bookings(event, keys)
-                .await?
-                .into_iter()
-                .filter_map(|stored| match stored.read {
-                    BookingRead::Whole(reservation) => Some((stored.key, reservation.id)),
-                    BookingRead::Absent | BookingRead::Unreadable { .. } => None,
-                })
-                .collect();
-            let ids: Vec<String> = whole.iter().map(|(_, id)| id.clone()).collect();
-            let confirmed = self.mongo.orders.settled(&ids).await?;
-            let keys: Vec<String> =
-                whole.into_iter().filter(|(_, id)| confirmed.contains(id)).map(|(key, _)| key).collect();
+            let settled = self.settle_page(event, keys).await?;
+            let revived = known_dead.intersection(&settled.keys).cloned().collect();
+            self.durable.resolve_dead(event, &revived).await?;
+            let keys: Vec<String> = settled.keys.into_iter().collect();
             for batch in keys.chunks(self.config.settle_page_size_max) {
-                expect_removed(self.live.remove_bookings(event, batch).await?)?;
+                expect_removed(self.live.remove_bookings(event, batch, None).await?)?;
             }
             if next == 0 {
-                return Ok(());
+                break;
             }
             cursor = next;
         }
+        if listed < self.durable.count_orders(event).await? {
+            self.remove_unlisted_bookings(event, lease).await?;
+        }
+        Ok(())
     }
 
-    /// `keep_records`: bookings that could not be settled stay, and with them their index and the journal.
-    async fn remove_sale_keys(&self, event: EventId, keep_records: bool) -> Result<()> {
+    /// Fewer bookings were listed than there are orders: some may be there that no index lists. Their orders name them.
+    async fn remove_unlisted_bookings(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+        let limit = u32::try_from(self.config.settle_page_size_max).unwrap_or(u32::MAX);
+        let dead = self.durable.dead_keys(event).await?;
+        let mut after = None;
+        loop {
+            self.renew(lease).await?;
+            let orders = self.durable.orders(event, Page { limit, after }).await?;
+            let key = |order: &crate::domain::order::Order| self.live.keys().booking(order.user, order.product, event);
+            let keys: Vec<String> = orders.items.iter().map(key).filter(|key| !dead.contains(key)).collect();
+            if !keys.is_empty() {
+                expect_removed(self.live.remove_bookings(event, &keys, None).await?)?;
+            }
+            after = orders.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `keep_records`: reservations that could not be settled stay, and with them their index and the journal.
+    async fn remove_sale_keys(&self, event: EventId, keep_records: bool, lease: &mut Lease) -> Result<()> {
         let records = [self.live.keys().bookings(event), self.live.keys().journal(event)];
         let mut cursor = 0;
         loop {
+            self.renew(lease).await?;
             let (next, mut keys) = self.live.sale_keys_page(event, cursor, self.config.settle_page_size_max).await?;
             if keep_records {
                 keys.retain(|key| !records.contains(key));

@@ -1,11 +1,12 @@
 //! Pause and resume: one compare-and-set each.
 
-use super::{KnownSale, Sale};
+use super::{Durable, KnownSale, Sale};
 use crate::domain::sale::SaleAction;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::live::Transitioned;
+use crate::store::live::link::Link;
 
-impl Sale {
+impl<L: Link, D: Durable> Sale<L, D> {
     /// Stops accepting reservations for a while.
     ///
     /// # Errors
@@ -28,6 +29,10 @@ impl Sale {
                 tracing::info!(event = %sale.id, %from, to = %action.target(), "sale status changed");
                 Ok(())
             }
+            Transitioned::Held(_) => Err(Error::refused(
+                Code::SaleHeld,
+                "the sale is being repaired; its status says when it can be resumed",
+            )),
             Transitioned::Refused(found) | Transitioned::TokenLost(found) => {
                 let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: action.target() })

@@ -2,20 +2,28 @@
 //!
 //! 1. status STOPPED in Redis: no reservation after this
 //! 2. phase STOPPED in MongoDB: the event is not live any more
-//! 3. every booking becomes an order, and the counts are compared
+//! 3. the journal's tail is drained, and orders are compared with bookings and changes
 //! 4. the keys are removed from Redis; the stopped status stays a month
 //! 5. phase SETTLED in MongoDB: nothing is left to do
 //!
-//! Every step can be repeated: Ending again, in this process or another, goes through all of it and changes nothing that
-//! is done. A failure leaves the status STOPPED and everything unsettled in place.
+//! Every step can be repeated: ending again, in this process or another, goes through all of it and changes nothing that
+//! is done. One process at a time does it, under a lease; another that is asked waits for it. A failure leaves the status
+//! STOPPED and everything unsettled in place, and recovery goes on.
 
+use std::time::Duration;
+
+use super::lease::Lease;
 use super::open::state_lost;
-use super::{KnownSale, Sale};
+use super::{Durable, KnownSale, Sale};
 use crate::domain::event::SalePhase;
 use crate::domain::ids::EventId;
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Error, Result};
 use crate::store::live::Transitioned;
+use crate::store::live::link::Link;
+
+/// How often a process that waits for another's settlement looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An ended sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +34,16 @@ pub struct Ended {
     pub dead_letters: u64,
 }
 
-impl Sale {
+/// A sale that is being settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settling {
+    /// Orders in MongoDB now.
+    pub orders: u64,
+    /// Reservations that are in Redis still.
+    pub remaining: u64,
+}
+
+impl<L: Link, D: Durable> Sale<L, D> {
     /// Ends a sale, or finishes one that was ended. Run it to its end even if the caller hangs up.
     ///
     /// # Errors
@@ -41,31 +58,69 @@ impl Sale {
             Transitioned::Refused(SaleStatus::Stopped) => self.finish_end(sale.id).await,
             // The stopped status has expired: what was to be done is done.
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Settled) => {
-                Ok(Ended { orders: self.mongo.orders.count_of_event(sale.id).await?, dead_letters: 0 })
+                self.ended(sale.id).await
             }
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Stopped) => {
                 Err(state_lost())
             }
-            Transitioned::Refused(found) | Transitioned::TokenLost(found) => {
+            Transitioned::Refused(found) | Transitioned::TokenLost(found) | Transitioned::Held(found) => {
                 let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: SaleStatus::Stopped })
             }
         }
     }
 
+    /// How far the settlement of an ended sale has come.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn settling(&self, event: EventId) -> Result<Settling> {
+        Ok(Settling {
+            orders: self.durable.count_orders(event).await?,
+            remaining: self.live.booking_count(event).await?,
+        })
+    }
+
     /// Steps 2 to 5, for a sale whose status is STOPPED.
     pub(super) async fn finish_end(&self, event: EventId) -> Result<Ended> {
         let running = [SalePhase::Opening, SalePhase::Live, SalePhase::Stopped];
-        self.mongo.events.move_phase(event, &running, SalePhase::Stopped, None).await?;
-        let settlement = self.settle(event).await?;
-        let kept = self.clean_up(event, &settlement.dead).await?;
-        if kept == 0 {
-            // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
-            self.mongo.dead_letters.resolve_all(event).await?;
-            self.mongo.events.move_phase(event, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
+        self.durable.move_phase(event, &running, SalePhase::Stopped, None).await?;
+        loop {
+            if let Some(ended) = self.settle_unless_taken(event).await? {
+                return Ok(ended);
+            }
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            if self.durable.event(event).await?.is_some_and(|event| event.phase == SalePhase::Settled) {
+                return self.ended(event).await;
+            }
         }
-        let ended = Ended { orders: settlement.orders, dead_letters: kept };
-        tracing::info!(event = %event, orders = ended.orders, dead_letters = ended.dead_letters, "sale settled");
+    }
+
+    /// `None` if another process settles this sale.
+    pub(super) async fn settle_unless_taken(&self, event: EventId) -> Result<Option<Ended>> {
+        // A name of its own: two settlements of one process are two as well.
+        let holder = format!("{} {}", self.process, uuid::Uuid::new_v4().simple());
+        let Some(mut lease) = self.take_lease(format!("settle {event}"), holder).await? else { return Ok(None) };
+        let ended = self.settle_and_clean_up(event, &mut lease).await;
+        self.give_up(lease).await;
+        ended.map(Some)
+    }
+
+    async fn settle_and_clean_up(&self, event: EventId, lease: &mut Lease) -> Result<Ended> {
+        self.settle(event, lease).await?;
+        let dead_letters = self.clean_up(event, lease).await?;
+        if dead_letters == 0 {
+            // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
+            self.durable.resolve_all_dead(event).await?;
+            self.durable.move_phase(event, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
+        }
+        let ended = Ended { orders: self.durable.count_orders(event).await?, dead_letters };
+        tracing::info!(event = %event, orders = ended.orders, dead_letters, "sale settled");
         Ok(ended)
+    }
+
+    /// What an ended sale has come to.
+    pub(super) async fn ended(&self, event: EventId) -> Result<Ended> {
+        Ok(Ended { orders: self.durable.count_orders(event).await?, dead_letters: 0 })
     }
 }

@@ -4,12 +4,16 @@
 //! status that decides (`NOT_STARTED`, `LIVE`, `PAUSED`, `STOPPED`). The order of writes between them, and what a crash
 //! in between means, is written down at each step.
 
-pub mod audit;
+pub mod check;
 mod cleanup;
 mod control;
+mod drain;
+pub mod durable;
 mod end;
+mod lease;
 mod open;
 mod projector;
+mod rebuild;
 mod recovery;
 mod reserve;
 mod settlement;
@@ -17,42 +21,53 @@ mod status;
 
 use std::sync::Arc;
 
-pub use end::Ended;
+pub use durable::Durable;
+pub use end::{Ended, Settling};
 pub use open::Opened;
 pub use status::{KnownSale, SaleView};
 
 use crate::config;
 use crate::domain::clock::Clock;
 use crate::store::live::Live;
+use crate::store::live::link::TcpLink;
 use crate::store::mongo::Mongo;
 
 /// Everything that can be done to a sale.
-pub struct Sale {
-    live: Arc<Live>,
-    mongo: Arc<Mongo>,
+pub struct Sale<L = TcpLink, D = Mongo> {
+    live: Arc<Live<L>>,
+    durable: Arc<D>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
     persistence: config::Persistence,
     stopped_status_ttl_s: u64,
+    /// Names this process among the others: to the journal's group, in leases, in the audit.
+    process: String,
 }
 
-impl std::fmt::Debug for Sale {
+impl<L, D> std::fmt::Debug for Sale<L, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sale").finish_non_exhaustive()
     }
 }
 
-impl Sale {
-    /// Sales over these stores.
+impl<L, D> Sale<L, D> {
+    /// Sales over these stores. `process` is a name that no other process has.
     #[must_use]
-    pub fn new(live: Arc<Live>, mongo: Arc<Mongo>, clock: Arc<dyn Clock>, config: &config::Config) -> Self {
+    pub fn new(
+        live: Arc<Live<L>>,
+        durable: Arc<D>,
+        clock: Arc<dyn Clock>,
+        config: &config::Config,
+        process: String,
+    ) -> Self {
         Self {
             live,
-            mongo,
+            durable,
             clock,
             config: config.sale.clone(),
             persistence: config.live.persistence,
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
+            process,
         }
     }
 }

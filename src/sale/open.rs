@@ -11,13 +11,14 @@
 //! Before step 7 no buyer can reserve. A failure before it is undone (no stock, phase DRAFT, an event that can be opened
 //! again); a crash before it is undone by the next opener or by [`super::recovery`].
 
-use super::Sale;
 use super::projector::{lost, project};
+use super::{Durable, Sale};
 use crate::config::Persistence;
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Code, Error, Result};
+use crate::store::live::link::Link;
 use crate::store::live::{OpeningToken, Removed, Transitioned};
 
 /// An opened sale.
@@ -29,7 +30,7 @@ pub struct Opened {
 
 const OPENABLE: [SalePhase; 3] = [SalePhase::Draft, SalePhase::Opening, SalePhase::Live];
 
-impl Sale {
+impl<L: Link, D: Durable> Sale<L, D> {
     /// Opens the sale of an event whose owner is approved. Run it to its end even if the caller hangs up.
     ///
     /// # Errors
@@ -55,31 +56,31 @@ impl Sale {
 
     async fn open_under(&self, event: EventId, token: &OpeningToken) -> Result<Opened> {
         // Read again under the token: nobody else can open it now.
-        let fresh = self.mongo.events.by_id(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
+        let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
         self.require_openable(&fresh).await?;
         let run = token.as_str();
-        if !self.mongo.events.move_phase(event, &OPENABLE, SalePhase::Opening, Some(run)).await? {
+        if !self.durable.move_phase(event, &OPENABLE, SalePhase::Opening, Some(run)).await? {
             return Err(Error::not_found("event not found"));
         }
         self.discard(event, token).await?;
-        let frozen = self.mongo.products.freeze(event, run).await?;
+        let frozen = self.durable.freeze(event, run).await?;
         if frozen == 0 {
             return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
         }
-        let products = self.mongo.products.frozen(event, run).await?;
+        let products = self.durable.frozen(event, run).await?;
         let projected = project(&self.live, &self.config, event, token, products).await?;
         let stored = self.live.product_count(event).await?;
         if projected != frozen || stored != frozen {
             let what = format!("{frozen} products in the catalogue, {projected} projected, {stored} in the live store");
             return Err(Error::internal("opening a sale", what));
         }
-        if !self.mongo.events.move_phase_of_run(event, run, &[SalePhase::Opening], SalePhase::Live).await? {
+        if !self.durable.move_phase_of_run(event, run, &[SalePhase::Opening], SalePhase::Live).await? {
             return Err(lost());
         }
         match self.live.transition(event, SaleAction::Live, Some(token)).await? {
             Transitioned::Changed(_) => Ok(Opened { products: frozen }),
             Transitioned::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
-            Transitioned::TokenLost(_) => Err(lost()),
+            Transitioned::TokenLost(_) | Transitioned::Held(_) => Err(lost()),
         }
     }
 
@@ -99,7 +100,7 @@ impl Sale {
     /// this one took its own.
     async fn opened_by(&self, event: EventId, token: &OpeningToken, error: Error) -> Result<Opened> {
         let (run, live) = (token.as_str(), SalePhase::Live);
-        if self.mongo.events.move_phase_of_run(event, run, &[live], live).await? {
+        if self.durable.move_phase_of_run(event, run, &[live], live).await? {
             tracing::warn!(event = %event, error = %error, "the sale opened although the answer was lost");
             return Ok(Opened { products: self.live.product_count(event).await? });
         }
@@ -116,38 +117,43 @@ impl Sale {
             Err(error) => return Err(error),
         }
         let run = token.as_str();
-        self.mongo.products.thaw(event, run).await?;
+        self.durable.thaw(event, run).await?;
         let opened = [SalePhase::Opening, SalePhase::Live];
-        self.mongo.events.move_phase_of_run(event, run, &opened, SalePhase::Draft).await?;
+        self.durable.move_phase_of_run(event, run, &opened, SalePhase::Draft).await?;
         self.live.release_opening(event, token).await?;
         Ok(Abandoned::Undone)
     }
 
-    /// Removes every key of a projection, page by page, while the token is good and the sale has not started.
-    async fn discard(&self, event: EventId, token: &OpeningToken) -> Result<()> {
+    /// Removes every key of a projection, page by page, while the token is good and the sale has not started. Bookings go
+    /// first, which only a rebuild that was cut short can have left: their index is among the other keys.
+    pub(super) async fn discard(&self, event: EventId, token: &OpeningToken) -> Result<()> {
         let page_size = self.config.settle_page_size_max;
         let mut cursor = 0;
         loop {
-            let (next, keys) = self.live.sale_keys_page(event, cursor, page_size).await?;
+            let (next, keys) = self.live.booking_keys_page(event, cursor, page_size).await?;
             for batch in keys.chunks(page_size) {
-                match self.live.remove_sale_keys(event, batch, Some(token)).await? {
-                    Removed::Keys(_) => {}
-                    Removed::Refused(current) => {
-                        return Err(Error::Transition { current, attempted: SaleStatus::Live });
-                    }
-                    Removed::TokenLost => return Err(lost()),
-                }
-            }
-            if next == 0 {
-                return Ok(());
+                discarded(self.live.remove_bookings(event, batch, Some(token)).await?)?;
             }
             cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        loop {
+            let (next, keys) = self.live.sale_keys_page(event, cursor, page_size).await?;
+            for batch in keys.chunks(page_size) {
+                discarded(self.live.remove_sale_keys(event, batch, Some(token)).await?)?;
+            }
+            cursor = next;
+            if cursor == 0 {
+                return Ok(());
+            }
         }
     }
 
     /// An account is asked for afresh: approval given or taken a moment ago counts.
     async fn require_approved(&self, seller: UserId) -> Result<()> {
-        let standing = self.mongo.accounts.by_id(seller).await?.map(|account| account.standing);
+        let standing = self.durable.standing(seller).await?;
         match standing {
             Some(standing) if standing.active && standing.approved => Ok(()),
             _ => Err(Error::refused(
@@ -168,7 +174,7 @@ impl Sale {
         }
         // MongoDB says it was opened. Either an opening died between its last two steps, and its projection is there;
         // or the live store has lost the sale, and opening it again would sell every unit a second time.
-        if event.phase == SalePhase::Live && !self.live.projected(event.id).await? {
+        if event.phase == SalePhase::Live && self.was_lost(event.id).await? {
             return Err(state_lost());
         }
         Ok(())
@@ -189,7 +195,7 @@ impl Sale {
                 "the live store would lose a running sale with a crash: set its appendonly to yes, or live.persistence to none",
             ));
         }
-        if !self.mongo.orders.has_unique_index().await? {
+        if !self.durable.settles_once().await? {
             return Err(Error::internal("opening a sale", "the unique index on orders.reservationId is missing"));
         }
         Ok(())
@@ -207,9 +213,17 @@ pub(super) enum Abandoned {
     TakenOver,
 }
 
+fn discarded(removed: Removed) -> Result<()> {
+    match removed {
+        Removed::Keys(_) => Ok(()),
+        Removed::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
+        Removed::TokenLost => Err(lost()),
+    }
+}
+
 pub(super) fn state_lost() -> Error {
     Error::refused(
         Code::LiveStateLost,
-        "this sale was open and the live store has lost it; an operator must recover it before it can go on",
+        "the live store has lost this sale; it is being rebuilt from its orders, please try again in a moment",
     )
 }

@@ -14,13 +14,14 @@ use crate::config;
 use crate::domain::ids::EventId;
 use crate::domain::product::Product;
 use crate::error::{Code, Error, Result};
+use crate::store::live::link::Link;
 use crate::store::live::{Live, OpeningToken, Projected};
 use crate::store::mongo::products::ProductStream;
 use crate::task::retry::Retry;
 
 /// Writes every product of the stream under the token, and returns how many.
-pub(super) async fn project(
-    live: &Arc<Live>,
+pub(super) async fn project<L: Link>(
+    live: &Arc<Live<L>>,
     config: &config::Sale,
     event: EventId,
     token: &OpeningToken,
@@ -68,9 +69,8 @@ async fn read(mut products: ProductStream, sender: mpsc::Sender<Product>) -> Res
     Ok(())
 }
 
-#[derive(Clone)]
-struct Worker {
-    live: Arc<Live>,
+struct Worker<L> {
+    live: Arc<Live<L>>,
     event: EventId,
     token: OpeningToken,
     products: Arc<Mutex<mpsc::Receiver<Product>>>,
@@ -79,7 +79,22 @@ struct Worker {
     retry: Retry,
 }
 
-impl Worker {
+// Derived, it would ask that a link can be cloned.
+impl<L> Clone for Worker<L> {
+    fn clone(&self) -> Self {
+        Self {
+            live: Arc::clone(&self.live),
+            event: self.event,
+            token: self.token.clone(),
+            products: Arc::clone(&self.products),
+            batch_size_max: self.batch_size_max,
+            ttl_ms: self.ttl_ms,
+            retry: self.retry,
+        }
+    }
+}
+
+impl<L: Link> Worker<L> {
     async fn run(self) -> Result<u64> {
         let mut written = 0;
         loop {

@@ -1,12 +1,13 @@
 //! A purchase: one call to the live store, and nothing else.
 
-use super::Sale;
+use super::{Durable, Sale};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Error, Result};
+use crate::store::live::link::Link;
 use crate::telemetry::metrics::{PURCHASE_SECONDS, PURCHASES};
 
-impl Sale {
+impl<L: Link, D: Durable> Sale<L, D> {
     /// Decides one reservation within the purchase deadline.
     ///
     /// # Errors
@@ -34,7 +35,7 @@ const fn label(outcome: &Result<ReserveOutcome>) -> &'static str {
     }
 }
 
-impl Sale {
+impl<L: Link, D: Durable> Sale<L, D> {
     /// A buyer's reservation of a product: from the live store while the sale runs, from its order afterwards.
     ///
     /// # Errors
@@ -43,7 +44,7 @@ impl Sale {
         if let Some(reservation) = self.live.booking(user, product, event).await? {
             return Ok(reservation);
         }
-        let order = self.mongo.orders.of_buyer(event, product, user).await?;
+        let order = self.durable.order_of_buyer(event, product, user).await?;
         let order = order.ok_or_else(|| Error::not_found("reservation not found"))?;
         Ok(Reservation {
             id: order.reservation_id,
@@ -54,6 +55,8 @@ impl Sale {
             price: order.price,
             status: order.status,
             booked_at_ms: order.created_at.timestamp_millis(),
+            revision: order.revision,
+            idempotency_key: order.idempotency_key,
         })
     }
 }

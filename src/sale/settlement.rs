@@ -1,113 +1,130 @@
-//! Settlement: every reservation of a stopped sale becomes an order.
+//! Settlement: every reservation of a stopped sale is an order, and then its booking may go.
 //!
-//! Page by page, so that memory is bounded; unordered upserts against the unique index on `reservationId`, so that doing
-//! it twice, or in two processes at once, leaves one order each. Nothing is removed here. A booking that cannot be read
-//! or written is recorded whole as a dead letter and keeps its key; a store that does not answer is an error, and then
-//! nothing is taken for settled.
+//! The journal has made most orders while the sale ran. Its tail is drained, and then each booking is confirmed, page by
+//! page, so that memory is bounded whatever the size of the sale: an order in the booking's revision or a newer one, or it
+//! is written now. Nothing is removed before the counts agree. A booking that can be neither read nor found as an order is
+//! recorded whole as a dead letter and keeps its key.
 
 use std::collections::{HashMap, HashSet};
 
-use super::Sale;
+use super::drain::{DeadLetter, JOURNAL_LETTER};
+use super::lease::Lease;
+use super::{Durable, Sale};
 use crate::domain::ids::EventId;
 use crate::domain::reservation::Reservation;
 use crate::error::{Error, Result};
+use crate::store::live::link::Link;
 use crate::store::live::{BookingRead, StoredBooking};
-use crate::telemetry::metrics::{DEAD_LETTERS, ORDERS_SETTLED};
 
-/// What settlement found and wrote.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Settlement {
-    /// Orders that MongoDB holds for the event now.
-    pub orders: u64,
-    /// Booking keys that could not be settled; they are kept.
+/// Booking keys of a page: those that are orders, and those that cannot be.
+#[derive(Default)]
+pub(super) struct Settled {
+    pub keys: HashSet<String>,
     pub dead: HashSet<String>,
 }
 
-struct Settled {
-    keys: HashSet<String>,
-    dead: Vec<DeadLetter>,
-}
-
-struct DeadLetter {
-    key: String,
-    reason: String,
-    raw: HashMap<String, String>,
-}
-
-impl Sale {
-    /// Writes every booking of a stopped sale as an order, and compares the counts.
-    pub(super) async fn settle(&self, event: EventId) -> Result<Settlement> {
-        let booked = self.live.booking_count(event).await?;
-        let journalled = self.live.journal_len(event).await?;
-        let known_dead = self.mongo.dead_letters.keys_of_event(event).await?;
-        let mut dead = HashSet::new();
+impl<L: Link, D: Durable> Sale<L, D> {
+    /// Makes every reservation of a stopped sale an order, or finds that they are, and compares the counts.
+    pub(super) async fn settle(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+        self.drain(event, 0).await?;
+        if self.counts(event).await?.agree(0) {
+            return Ok(());
+        }
+        // The journal does not account for everything: it was cut, or holds what cannot be read. The bookings decide.
+        let mut dead = 0;
         let mut cursor = 0;
         loop {
+            self.renew(lease).await?;
             let (next, keys) = self.live.booking_keys_page(event, cursor, self.config.settle_page_size_max).await?;
-            let settled = self.settle_page(event, keys).await?;
-            for letter in settled.dead {
-                self.record_dead(event, &letter).await?;
-                dead.insert(letter.key);
-            }
-            let revived = known_dead.intersection(&settled.keys).cloned().collect();
-            self.mongo.dead_letters.resolve(event, &revived).await?;
+            dead += self.settle_page(event, keys).await?.dead.len() as u64;
             if next == 0 {
                 break;
             }
             cursor = next;
         }
-        let orders = self.mongo.orders.count_of_event(event).await?;
-        // Each change has one journal entry and each reservation one booking, so neither can outnumber the orders.
-        let accounted = orders + dead.len() as u64;
-        if booked > accounted || journalled > accounted {
-            let detail =
-                format!("{booked} bookings, {journalled} journal entries, {orders} orders, {} dead", dead.len());
-            return Err(Error::Damaged { doing: "comparing a settlement's counts", detail });
+        let counts = self.counts(event).await?;
+        let letters = self.durable.dead_keys(event).await?.len() as u64;
+        if counts.agree(dead.max(letters)) {
+            return Ok(());
         }
-        Ok(Settlement { orders, dead })
+        Err(Error::Damaged { doing: "comparing a settlement's counts", detail: format!("{counts:?}, {letters} dead") })
     }
 
-    async fn settle_page(&self, event: EventId, keys: Vec<String>) -> Result<Settled> {
-        let bookings = self.live.read_bookings(event, keys).await?;
-        let (mut whole, mut dead) = (Vec::with_capacity(bookings.len()), Vec::new());
-        for StoredBooking { key, read } in bookings {
-            match read {
-                BookingRead::Whole(reservation) => whole.push((key, reservation)),
-                BookingRead::Unreadable { raw, reason } => dead.push(DeadLetter { key, reason, raw }),
-                // A settlement in another process may have confirmed and removed it since the page was listed.
-                BookingRead::Absent if !self.live.booking_listed(event, &key).await? => {}
-                BookingRead::Absent => {
-                    let reason = "the booking is listed but gone".to_owned();
-                    dead.push(DeadLetter { key, reason, raw: HashMap::new() });
+    /// Confirms a page of bookings, and writes what is missing.
+    pub(super) async fn settle_page(&self, event: EventId, keys: Vec<String>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let (mut whole, mut dead): (Vec<(String, Reservation)>, Vec<DeadLetter>) = (Vec::new(), Vec::new());
+        for StoredBooking { key, read } in self.live.read_bookings(event, keys).await? {
+            let (raw, reason) = match read {
+                BookingRead::Whole(reservation) => {
+                    whole.push((key, reservation));
+                    continue;
                 }
+                BookingRead::Unreadable { raw, reason } => (raw, reason),
+                BookingRead::Absent => (HashMap::new(), "the booking is listed but gone".to_owned()),
+            };
+            if self.is_order_after_all(event, &key).await? {
+                settled.keys.insert(key);
+            } else if self.live.booking_listed(event, &key).await? {
+                dead.push(DeadLetter { key, reason, raw });
             }
+            // Not listed any more: a settlement in another process has confirmed and removed it.
         }
-        let reservations: Vec<Reservation> = whole.iter().map(|(_, reservation)| reservation.clone()).collect();
-        let written = self.mongo.orders.upsert(&reservations).await?;
-        if written.confirmed + written.refused.len() != reservations.len() {
-            let what = format!("{} of {} orders were confirmed", written.confirmed, reservations.len());
-            return Err(Error::internal("settling", what));
+        let ids: Vec<String> = whole.iter().map(|(_, reservation)| reservation.id.clone()).collect();
+        let orders = self.durable.order_revisions(&ids).await?;
+        let missing =
+            |reservation: &Reservation| orders.get(&reservation.id).is_none_or(|at| *at < reservation.revision);
+        let unwritten: Vec<Reservation> =
+            whole.iter().map(|(_, reservation)| reservation).filter(|one| missing(one)).cloned().collect();
+        dead.extend(self.write_orders(event, &unwritten).await?);
+        for letter in dead {
+            self.record_dead(event, &letter).await?;
+            settled.dead.insert(letter.key);
         }
-        let refused: HashMap<usize, String> = written.refused.into_iter().collect();
-        let mut settled = HashSet::with_capacity(whole.len());
-        for (index, (key, reservation)) in whole.into_iter().enumerate() {
-            match refused.get(&index) {
-                None => {
-                    settled.insert(key);
-                }
-                Some(reason) => {
-                    let raw = HashMap::from([("reservationId".to_owned(), reservation.id)]);
-                    dead.push(DeadLetter { key, reason: reason.clone(), raw });
-                }
-            }
-        }
-        metrics::counter!(ORDERS_SETTLED).increment(settled.len() as u64);
-        Ok(Settled { keys: settled, dead })
+        settled.keys.extend(whole.into_iter().map(|(key, _)| key).filter(|key| !settled.dead.contains(key)));
+        Ok(settled)
     }
 
-    async fn record_dead(&self, event: EventId, letter: &DeadLetter) -> Result<()> {
-        metrics::counter!(DEAD_LETTERS).increment(1);
-        tracing::error!(event = %event, key = %letter.key, reason = %letter.reason, "a booking could not be settled; it is kept");
-        self.mongo.dead_letters.record(event, &letter.key, &letter.reason, &letter.raw, self.clock.now()).await
+    /// A booking that cannot be read may have been written as an order from the journal: its key says whose it is.
+    async fn is_order_after_all(&self, event: EventId, key: &str) -> Result<bool> {
+        let Some((user, product)) = self.live.keys().booking_owner(key, event) else { return Ok(false) };
+        Ok(self.durable.order_of_buyer(event, product, user).await?.is_some())
+    }
+
+    /// What both stores count.
+    pub(super) async fn counts(&self, event: EventId) -> Result<Counts> {
+        Ok(Counts {
+            bookings: self.live.booking_count(event).await?,
+            journalled: self.live.journal_state(event).await?.unwrap_or_default().appended,
+            orders: self.durable.count_orders(event).await?,
+            changes: self.durable.count_changes(event).await?,
+        })
+    }
+
+    /// Journal entries that could not be read, if the orders do not account for them in another way.
+    pub(super) async fn unread_entries(&self, event: EventId) -> Result<u64> {
+        let letters = self.durable.dead_keys(event).await?;
+        let unread = letters.iter().filter(|key| key.starts_with(JOURNAL_LETTER)).count() as u64;
+        if unread == 0 || self.counts(event).await?.agree(0) {
+            return Ok(0);
+        }
+        Ok(unread)
+    }
+}
+
+/// Bookings, changes, and the orders that they became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub bookings: u64,
+    pub journalled: u64,
+    pub orders: u64,
+    pub changes: u64,
+}
+
+impl Counts {
+    /// Whether the orders account for every booking and every change, but for `dead` ones. There may be more orders: the
+    /// live store may have lost what the database has.
+    const fn agree(&self, dead: u64) -> bool {
+        self.orders + dead >= self.bookings && self.changes + dead >= self.journalled
     }
 }

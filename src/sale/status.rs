@@ -1,11 +1,13 @@
 //! The status of a sale, as both stores together know it.
 
-use super::Sale;
 use super::open::state_lost;
+use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::SaleStatus;
 use crate::error::{Dependency, Error, Result};
+use crate::store::live::Held;
+use crate::store::live::link::Link;
 
 /// A sale to be controlled. A running sale can be paused and stopped while MongoDB is away; then its phase is unknown.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +25,7 @@ impl From<&Event> for KnownSale {
 }
 
 /// A sale as its seller watches it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SaleView {
     /// What it is doing.
     pub status: SaleStatus,
@@ -35,9 +37,11 @@ pub struct SaleView {
     pub products: u64,
     /// Orders in MongoDB now.
     pub orders: u64,
+    /// Why the sale is held, if it is.
+    pub held: Option<Held>,
 }
 
-impl Sale {
+impl<L: Link, D: Durable> Sale<L, D> {
     /// The sale's status and counters.
     ///
     /// # Errors
@@ -49,7 +53,8 @@ impl Sale {
             phase: event.phase,
             reservations: self.live.booking_count(event.id).await?,
             products: self.live.product_count(event.id).await?,
-            orders: self.mongo.orders.count_of_event(event.id).await?,
+            orders: self.durable.count_orders(event.id).await?,
+            held: self.live.held(event.id).await?,
         })
     }
 
@@ -67,9 +72,7 @@ impl Sale {
     pub(super) async fn effective_status(&self, sale: KnownSale, found: SaleStatus) -> Result<SaleStatus> {
         match (found, sale.phase) {
             (SaleStatus::NotStarted, Some(SalePhase::Stopped | SalePhase::Settled)) => Ok(SaleStatus::Stopped),
-            (SaleStatus::NotStarted, Some(SalePhase::Live)) if !self.live.projected(sale.id).await? => {
-                Err(state_lost())
-            }
+            (SaleStatus::NotStarted, Some(SalePhase::Live)) if self.was_lost(sale.id).await? => Err(state_lost()),
             (SaleStatus::NotStarted, None) => {
                 Err(Error::timed_out(Dependency::Database, "asking whether a sale was open"))
             }

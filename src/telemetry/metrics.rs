@@ -27,8 +27,9 @@ metrics_table! {
     counter PRODUCTS_PROJECTED = "orbit_products_projected_total", Unit::Count, "Products written into the live store by openings.";
     counter ORDERS_SETTLED = "orbit_orders_settled_total", Unit::Count, "Reservations confirmed as orders by settlements, repeats included.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
-    counter REPAIRS = "orbit_repairs_total", Unit::Count, "Unfinished openings and endings that recovery finished, by kind.";
-    gauge SALES_LOST = "orbit_sales_lost", Unit::Count, "Sales that were open and that the live store does not know any more; above zero an operator must act.";
+    counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
+    histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";
+    gauge SALES_HELD = "orbit_sales_held", Unit::Count, "Sales that were paused because the live store had lost something, and that nobody has resumed yet.";
     counter REQUESTS = "orbit_http_requests_total", Unit::Count, "HTTP requests answered, by status class.";
     gauge CONNECTIONS = "orbit_http_connections", Unit::Count, "Open HTTP connections.";
     counter REVOCATION_FAILURES = "orbit_revocation_read_failures_total", Unit::Count, "Times that the newest revocations could not be read.";
@@ -41,8 +42,11 @@ pub fn recorder() -> Option<&'static PrometheusHandle> {
     HANDLE
         .get_or_init(|| {
             let buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
-            let matcher = Matcher::Full(PURCHASE_SECONDS.to_owned());
-            let builder = PrometheusBuilder::new().set_buckets_for_metric(matcher, &buckets).ok()?;
+            let lags = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+            let builder = PrometheusBuilder::new()
+                .set_buckets_for_metric(Matcher::Full(PURCHASE_SECONDS.to_owned()), &buckets)
+                .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full(SETTLE_LAG_SECONDS.to_owned()), &lags))
+                .ok()?;
             let handle = builder.install_recorder().ok()?;
             describe();
             Some(handle)

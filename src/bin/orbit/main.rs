@@ -1,6 +1,7 @@
 //! `orbit`: the service, and the commands around it.
 
 mod admin;
+mod check;
 mod demo;
 mod healthcheck;
 mod migrate;
@@ -30,6 +31,8 @@ enum Command {
     Serve,
     /// Play a whole flash sale on this machine, then leave the service up until Ctrl-C.
     Demo(demo::DemoArgs),
+    /// Check the invariants of sales on the live servers, and repair what has one right answer.
+    Check(check::CheckArgs),
     /// Apply migrations, or show or revert them.
     Migrate(migrate::MigrateArgs),
     /// Manage administrators.
@@ -58,6 +61,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Serve => serve::run(config()?).await,
         Command::Demo(args) => demo::run(args).await,
+        Command::Check(args) => check::run(args, config()?).await,
         Command::Migrate(args) => migrate::run(args, config()?).await,
         Command::Admin(command) => admin::run(command, config()?).await,
         Command::Openapi(args) => openapi::run(&args),

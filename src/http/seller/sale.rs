@@ -1,9 +1,11 @@
 //! Running the sale. Opening and ending run in tasks of their own: a seller who hangs up does not stop them half-way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -81,12 +83,17 @@ pub(in crate::http) struct EndedBody {
     orders: u64,
     /// Reservations that could not be settled; they are kept and recorded for an operator.
     dead_letters: u64,
+    /// Reservations that are still to be settled; present while the sale is being settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining: Option<u64>,
 }
 
-/// Ends the sale for good and turns every reservation into an order. Ending again finishes what was left.
+/// Ends the sale for good and turns every reservation into an order. Ending again finishes what was left, or says how far
+/// it has come.
 #[utoipa::path(post, path = "/api/seller/events/{eventId}/End", tag = "seller",
     params(("eventId" = String, Path, description = "Event id")), responses(
     (status = 200, description = "Ended; `deadLetters` above 0 says that some reservations need an operator", body = EndedBody),
+    (status = 202, description = "Stopped for good and being settled: `remaining` says how much is left", body = EndedBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a seller", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
@@ -95,14 +102,30 @@ pub(in crate::http) struct EndedBody {
 pub(in crate::http) async fn end_sale(
     State(app): State<AppState>,
     OwnedSale(known): OwnedSale,
-) -> Answer<Json<EndedBody>> {
+) -> Answer<(StatusCode, Json<EndedBody>)> {
     let sale = Arc::clone(app.sale());
-    let ended = app.tasks().complete("ending a sale", async move { sale.end(known).await }).await?;
+    let end = app.tasks().complete("ending a sale", async move {
+        let ended = sale.end(known).await;
+        if let Err(error) = &ended {
+            // The caller may have been answered already.
+            tracing::warn!(event = %known.id, code = error.code().as_str(), error = %error, "an End was not finished");
+        }
+        ended
+    });
+    let deadline = Duration::from_millis(app.config().sale.end_answer_ms);
+    let Ok(ended) = tokio::time::timeout(deadline, end).await else {
+        let settling = app.sale().settling(known.id).await?;
+        let message = "sale stopped \u{2014} orders are being synced to database".to_owned();
+        let (orders, remaining) = (settling.orders, Some(settling.remaining));
+        return Ok((StatusCode::ACCEPTED, Json(EndedBody { message, orders, dead_letters: 0, remaining })));
+    };
+    let ended = ended?;
     let message = match ended.dead_letters {
         0 => "sale ended \u{2014} all orders synced to database".to_owned(),
         count => format!("sale ended \u{2014} {count} reservations could not be settled and are kept for an operator"),
     };
-    Ok(Json(EndedBody { message, orders: ended.orders, dead_letters: ended.dead_letters }))
+    let body = EndedBody { message, orders: ended.orders, dead_letters: ended.dead_letters, remaining: None };
+    Ok((StatusCode::OK, Json(body)))
 }
 
 /// A sale as its seller watches it.
@@ -119,6 +142,18 @@ pub(in crate::http) struct SaleBody {
     products: u64,
     /// Orders in the database.
     orders: u64,
+    /// Present if the live store had lost something of this sale: what happened, and whether it can be resumed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<HeldBody>,
+}
+
+/// Why a sale is held.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct HeldBody {
+    /// While true the sale is being repaired and cannot be resumed.
+    blocking: bool,
+    /// A sentence.
+    reason: String,
 }
 
 /// Says what the sale is doing, with live counters.
@@ -141,5 +176,6 @@ pub(in crate::http) async fn show_sale(
         reservations: view.reservations,
         products: view.products,
         orders: view.orders,
+        held: view.held.map(|held| HeldBody { blocking: held.blocking, reason: held.reason }),
     }))
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::Live;
+use super::link::Link;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
-use crate::domain::reservation::Reservation;
+use crate::domain::reservation::{FIRST_REVISION, Reservation};
 use crate::error::Result;
 
 /// A booking with the key that it is stored under.
@@ -34,27 +35,15 @@ pub enum BookingRead {
     },
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// How many bookings the event has.
     ///
     /// # Errors
     /// When the live store does not answer.
     pub async fn booking_count(&self, event: EventId) -> Result<u64> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("SCARD");
         call.arg(self.keys.bookings(event));
-        self.within("counting bookings", call.query_async(&mut connection)).await
-    }
-
-    /// How many changes the event's journal holds.
-    ///
-    /// # Errors
-    /// When the live store does not answer.
-    pub async fn journal_len(&self, event: EventId) -> Result<u64> {
-        let mut connection = self.connection();
-        let mut call = redis::cmd("XLEN");
-        call.arg(self.keys.journal(event));
-        self.within("measuring the journal", call.query_async(&mut connection)).await
+        self.query("counting bookings", &call).await
     }
 
     /// One page of booking keys, and where the next page starts (0: the end). A key may come twice.
@@ -70,10 +59,9 @@ impl Live {
     /// # Errors
     /// When the live store does not answer.
     pub async fn booking_listed(&self, event: EventId, key: &str) -> Result<bool> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("SISMEMBER");
         call.arg(self.keys.bookings(event)).arg(key);
-        self.within("looking for a booking", call.query_async(&mut connection)).await
+        self.query("looking for a booking", &call).await
     }
 
     /// Reads bookings, in one round trip. A key that cannot be read does not hide the others.
@@ -89,9 +77,8 @@ impl Live {
         for key in &keys {
             pipeline.cmd("HGETALL").arg(key);
         }
-        let mut connection = self.connection();
         let values: Vec<redis::RedisResult<HashMap<String, String>>> =
-            self.within("reading bookings", pipeline.query_async(&mut connection)).await?;
+            self.query_all("reading bookings", &pipeline).await?;
         let mut bookings = Vec::with_capacity(keys.len());
         for (key, value) in keys.into_iter().zip(values) {
             let read = match value {
@@ -130,7 +117,8 @@ impl Live {
     }
 }
 
-fn reservation(fields: &HashMap<String, String>, event: EventId) -> Result<Reservation, String> {
+/// Reads the fields of a booking or of a journal entry.
+pub(super) fn reservation(fields: &HashMap<String, String>, event: EventId) -> Result<Reservation, String> {
     fn field<'a>(fields: &'a HashMap<String, String>, name: &str) -> Result<&'a str, String> {
         fields.get(name).map(String::as_str).ok_or_else(|| format!("{name} is missing"))
     }
@@ -147,6 +135,9 @@ fn reservation(fields: &HashMap<String, String>, event: EventId) -> Result<Reser
         price: Money { minor: parse(fields, "price")?, currency },
         status: OrderStatus::parse(field(fields, "status")?).ok_or("status is unknown")?,
         booked_at_ms: parse(fields, "bookedAt")?,
+        // The first state of a reservation does not carry its number.
+        revision: if fields.contains_key("revision") { parse(fields, "revision")? } else { FIRST_REVISION },
+        idempotency_key: fields.get("idempotencyKey").cloned().unwrap_or_default(),
     };
     if reservation.event != event {
         return Err("eventId is another event's".to_owned());

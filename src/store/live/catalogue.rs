@@ -1,6 +1,7 @@
 //! The running sale as buyers see it. What a buyer is shown here is what a reservation takes.
 
 use super::Live;
+use super::link::Link;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::product::LiveProduct;
@@ -9,16 +10,27 @@ use crate::error::{Error, Result};
 type ProductFields = (Option<u64>, Option<i64>, Option<String>, Option<u32>, Option<u64>, Option<i64>);
 type MetaFields = (Option<String>, Option<String>, Option<String>);
 
-impl Live {
+impl<L: Link> Live<L> {
     /// How many products were projected.
     ///
     /// # Errors
     /// When the live store does not answer.
     pub async fn product_count(&self, event: EventId) -> Result<u64> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("ZCARD");
         call.arg(self.keys.catalogue(event));
-        self.within("counting products", call.query_async(&mut connection)).await
+        self.query("counting products", &call).await
+    }
+
+    /// How many buyers have each of these products.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn winner_counts(&self, event: EventId, ids: &[ProductId]) -> Result<Vec<u64>> {
+        let mut pipeline = redis::pipe();
+        for id in ids {
+            pipeline.cmd("SCARD").arg(self.keys.winners(event, *id));
+        }
+        self.query_all("counting buyers", &pipeline).await
     }
 
     /// The seller whose products these are; `None` if nothing is projected.
@@ -27,10 +39,9 @@ impl Live {
     /// When the live store does not answer, or holds no seller for a product that it lists.
     pub async fn seller(&self, event: EventId) -> Result<Option<UserId>> {
         let Some(first) = self.product_ids(event, None, 1).await?.pop() else { return Ok(None) };
-        let mut connection = self.connection();
         let mut call = redis::cmd("HGET");
         call.arg(self.keys.product_meta(first, event)).arg("sellerId");
-        let text: Option<String> = self.within("reading a sale's seller", call.query_async(&mut connection)).await?;
+        let text: Option<String> = self.query("reading a sale's seller", &call).await?;
         let damaged = || Error::Damaged { doing: "reading a sale's seller", detail: format!("product {first}") };
         text.and_then(|text| text.parse().ok()).ok_or_else(damaged).map(Some)
     }
@@ -41,10 +52,9 @@ impl Live {
     /// When the live store does not answer.
     pub async fn product_ids(&self, event: EventId, after: Option<ProductId>, limit: usize) -> Result<Vec<ProductId>> {
         let from = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
-        let mut connection = self.connection();
         let mut call = redis::cmd("ZRANGEBYLEX");
         call.arg(self.keys.catalogue(event)).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
-        let ids: Vec<String> = self.within("listing products", call.query_async(&mut connection)).await?;
+        let ids: Vec<String> = self.query("listing products", &call).await?;
         ids.iter()
             .map(|id| id.parse().map_err(|_| Error::Damaged { doing: "listing products", detail: id.clone() }))
             .collect()
@@ -64,9 +74,7 @@ impl Live {
                 pipeline.cmd("HMGET").arg(self.keys.product(*id, event)).arg(&fields);
                 pipeline.cmd("HMGET").arg(self.keys.product_meta(*id, event)).arg(&["title", "description", "image"]);
             }
-            let mut connection = self.connection();
-            let values: Vec<redis::Value> =
-                self.within("reading products", pipeline.query_async(&mut connection)).await?;
+            let values: Vec<redis::Value> = self.query_all("reading products", &pipeline).await?;
             for (id, pair) in chunk.iter().zip(values.chunks_exact(2)) {
                 products.push(live_product(*id, pair)?);
             }

@@ -48,6 +48,15 @@ impl Keys {
         format!("{}booking:{user}:{product}:{{{event}}}", self.prefix)
     }
 
+    /// Whose booking a key is: the user and the product. `None` if it is not a booking of this event.
+    #[must_use]
+    pub fn booking_owner(&self, key: &str, event: EventId) -> Option<(UserId, ProductId)> {
+        let rest = key.strip_prefix(&self.prefix)?.strip_prefix("booking:")?;
+        let (user, rest) = rest.split_once(':')?;
+        let product = rest.strip_suffix(&format!(":{{{event}}}"))?;
+        Some((user.parse().ok()?, product.parse().ok()?))
+    }
+
     /// Set: the buyers who reserved a product.
     #[must_use]
     pub fn winners(&self, event: EventId, product: ProductId) -> String {
@@ -78,6 +87,12 @@ impl Keys {
         format!("{}event:{{{event}}}:journal", self.prefix)
     }
 
+    /// Hash: why the sale is held, and whether the seller may resume it.
+    #[must_use]
+    pub fn held(&self, event: EventId) -> String {
+        format!("{}event:{{{event}}}:held", self.prefix)
+    }
+
     /// A pattern that matches every key of an event, for checks that may scan.
     #[must_use]
     pub fn pattern(&self, event: EventId) -> String {
@@ -106,6 +121,7 @@ mod tests {
             keys.product_keys(e),
             keys.catalogue(e),
             keys.journal(e),
+            keys.held(e),
         ];
         assert_eq!(all[0], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:saleStatus");
         assert_eq!(all[1], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:opening");
@@ -117,6 +133,9 @@ mod tests {
         assert_eq!(all[7], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:productKeys");
         assert_eq!(all[8], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:catalogue");
         assert_eq!(all[9], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:journal");
+        assert_eq!(all[10], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:held");
+        assert_eq!(keys.booking_owner(&all[4], e), Some((u, p)));
+        assert!(all.iter().filter(|key| keys.booking_owner(key, e).is_some()).eq([&all[4]]));
         for key in all {
             let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
             assert_eq!(tag, Some("aaaaaaaaaaaaaaaaaaaaaaaa"), "{key} would leave the event's slot");

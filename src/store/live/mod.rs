@@ -5,41 +5,52 @@
 
 mod bookings;
 mod catalogue;
+mod confirm;
+mod hold;
+mod journal;
 pub mod keys;
+pub mod link;
 mod opening;
 mod project;
 mod remove;
 mod reserve;
+mod restore;
 pub mod scripts;
 mod server;
 mod transition;
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::FromRedisValue;
 use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 
 pub use bookings::{BookingRead, StoredBooking};
+pub use hold::Held;
+pub use journal::{EntryRead, JournalBatch, JournalEntry};
 pub use opening::OpeningToken;
 pub use project::Projected;
 pub use remove::Removed;
+pub use restore::{Restored, Restoring};
 pub use server::ServerFacts;
 pub use transition::Transitioned;
 
 use crate::config;
 use crate::error::{Dependency, Error, Result};
 use keys::Keys;
+use link::{Link, ServerRun, TcpLink, Wire};
 use scripts::{Reply, Scripts};
 
 /// The live store.
-pub struct Live {
+pub struct Live<L = TcpLink> {
     keys: Keys,
     scripts: Scripts,
-    connections: Vec<ConnectionManager>,
+    links: Vec<L>,
     next: AtomicUsize,
+    /// The run of the server that may decide purchases; zero is none.
+    trusted: AtomicU64,
     deadline: Duration,
     purchase_deadline: Duration,
     purchase_wait: Duration,
@@ -47,7 +58,7 @@ pub struct Live {
     purchase_turns: Semaphore,
 }
 
-impl std::fmt::Debug for Live {
+impl<L> std::fmt::Debug for Live<L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Live").field("keys", &self.keys).finish_non_exhaustive()
     }
@@ -62,31 +73,28 @@ impl Live {
         let client = redis::Client::open(config.url.expose_secret())
             .map_err(|error| Error::unavailable(Dependency::LiveStore, "reading live.url", error))?;
         let deadline = Duration::from_millis(config.deadline_ms);
-        // The driver's own timeout is only a backstop; each call below brings its own deadline.
-        let settings = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(deadline))
-            .set_response_timeout(Some(deadline))
-            .set_max_delay(Duration::from_secs(1))
-            .set_number_of_retries(usize::MAX);
-        let mut connections = Vec::with_capacity(config.connections);
-        for _ in 0..config.connections {
-            let connection = client
-                .get_connection_manager_lazy(settings.clone())
-                .map_err(|error| Error::unavailable(Dependency::LiveStore, "connecting", error))?;
-            connections.push(connection);
-        }
-        let live = Self {
+        let links = (0..config.connections).map(|_| TcpLink::new(client.clone(), deadline)).collect();
+        let live = Self::over(links, config);
+        live.load_scripts().await?;
+        Ok(live)
+    }
+}
+
+impl<L: Link> Live<L> {
+    /// A live store over these links, of which there is at least one.
+    #[must_use]
+    pub fn over(links: Vec<L>, config: &config::Live) -> Self {
+        Self {
             keys: Keys::new(&config.key_prefix),
             scripts: Scripts::new(),
-            connections,
+            links,
             next: AtomicUsize::new(0),
-            deadline,
+            trusted: AtomicU64::new(0),
+            deadline: Duration::from_millis(config.deadline_ms),
             purchase_deadline: Duration::from_millis(config.purchase_deadline_ms),
             purchase_wait: Duration::from_millis(config.purchase_wait_ms),
             purchase_turns: Semaphore::new(config.purchases_in_flight_max),
-        };
-        live.load_scripts().await?;
-        Ok(live)
+        }
     }
 
     /// The keys of this installation.
@@ -101,38 +109,69 @@ impl Live {
     /// When the server does not answer within the deadline.
     pub async fn load_scripts(&self) -> Result<()> {
         for script in self.scripts.all() {
-            let mut connection = self.connection();
-            self.within("loading scripts", script.load_async(&mut connection)).await?;
+            let load = async { script.load_async(&mut self.wire().await?).await };
+            self.within("loading scripts", load).await?;
         }
         Ok(())
     }
 
-    /// Asks for an answer on every connection. A connection that broke while nobody used it is made anew here, so that no
-    /// buyer has to find out.
+    /// Asks for an answer over every link, and returns the run of the server if all of them reach the same. A connection
+    /// that broke while nobody used it is made anew here, and one that does not answer is given up, so that no buyer has
+    /// to find out.
     ///
     /// # Errors
     /// When one of them does not answer within the deadline.
-    pub async fn ping(&self) -> Result<()> {
-        for connection in &self.connections {
-            let mut connection = connection.clone();
-            let call = async { redis::cmd("PING").query_async::<String>(&mut connection).await };
-            self.within("pinging the live store", call).await?;
+    pub async fn ping(&self) -> Result<Option<ServerRun>> {
+        let mut runs = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            let call = async {
+                let mut wire = link.wire().await?;
+                redis::cmd("PING").query_async::<String>(&mut wire).await?;
+                Ok(wire.run())
+            };
+            match self.within("pinging the live store", call).await {
+                Ok(run) => runs.push(run),
+                Err(error) => {
+                    link.give_up();
+                    return Err(error);
+                }
+            }
         }
-        Ok(())
+        let first = runs.first().copied();
+        Ok(first.filter(|first| runs.iter().all(|run| run == first)))
+    }
+
+    /// Lets this run of the server decide purchases. The caller has seen that it knows every durable order.
+    pub fn trust(&self, run: ServerRun) {
+        self.trusted.store(run.number(), Ordering::Release);
+    }
+
+    /// Whether this run of the server may decide purchases.
+    #[must_use]
+    pub fn trusts(&self, run: ServerRun) -> bool {
+        self.trusted.load(Ordering::Acquire) == run.number()
     }
 
     /// Connections are multiplexed; spreading calls over a few of them uses more than one core on the way.
-    fn connection(&self) -> ConnectionManager {
-        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
-        self.connections[index].clone()
+    async fn wire(&self) -> redis::RedisResult<L::Wire> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.links.len();
+        self.links[index].wire().await
     }
 
     async fn within<T>(&self, doing: &'static str, call: impl Future<Output = redis::RedisResult<T>>) -> Result<T> {
         within(self.deadline, doing, call).await
     }
 
+    async fn query<T: FromRedisValue>(&self, doing: &'static str, call: &redis::Cmd) -> Result<T> {
+        self.within(doing, async { call.query_async(&mut self.wire().await?).await }).await
+    }
+
+    async fn query_all<T: FromRedisValue>(&self, doing: &'static str, pipeline: &redis::Pipeline) -> Result<T> {
+        self.within(doing, async { pipeline.query_async(&mut self.wire().await?).await }).await
+    }
+
     async fn invoke(&self, doing: &'static str, call: &redis::ScriptInvocation<'_>) -> Result<Reply> {
-        let parts = self.within(doing, scripts::run(call, self.connection())).await?;
+        let parts = self.within(doing, async { scripts::run(call, self.wire().await?).await }).await?;
         Ok(Reply::new(doing, parts))
     }
 }

@@ -1,6 +1,7 @@
 //! The opening token: at most one process opens a sale, and one that stops making progress can be replaced.
 
 use super::Live;
+use super::link::Link;
 use crate::domain::ids::EventId;
 use crate::error::Result;
 
@@ -22,16 +23,15 @@ impl OpeningToken {
     }
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Takes the opening of a sale for `ttl_ms`, unless another process has it.
     ///
     /// # Errors
     /// When the live store does not answer.
     pub async fn take_opening(&self, event: EventId, token: &OpeningToken, ttl_ms: u64) -> Result<bool> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("SET");
         call.arg(self.keys.opening(event)).arg(token.as_str()).arg("NX").arg("PX").arg(ttl_ms);
-        let answer: Option<String> = self.within("taking an opening", call.query_async(&mut connection)).await?;
+        let answer: Option<String> = self.query("taking an opening", &call).await?;
         Ok(answer.is_some())
     }
 
@@ -40,10 +40,9 @@ impl Live {
     /// # Errors
     /// When the live store does not answer.
     pub async fn opening_taken(&self, event: EventId) -> Result<bool> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("EXISTS");
         call.arg(self.keys.opening(event));
-        self.within("looking at an opening", call.query_async(&mut connection)).await
+        self.query("looking at an opening", &call).await
     }
 
     /// Whether a projection of this sale, finished or not, is in the live store.
@@ -51,9 +50,8 @@ impl Live {
     /// # Errors
     /// When the live store does not answer.
     pub async fn projected(&self, event: EventId) -> Result<bool> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("EXISTS");
         call.arg(self.keys.product_keys(event));
-        self.within("looking for a projection", call.query_async(&mut connection)).await
+        self.query("looking for a projection", &call).await
     }
 }

@@ -1,6 +1,7 @@
 //! `lua/project.lua`: one batch of products into the live store.
 
-use super::{Live, OpeningToken};
+use super::link::Link;
+use super::{Live, OpeningToken, journal};
 use crate::domain::ids::EventId;
 use crate::domain::product::Product;
 use crate::domain::sale::SaleStatus;
@@ -17,7 +18,7 @@ pub enum Projected {
     Started(SaleStatus),
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Writes a batch, all of it or nothing, and renews the opening token.
     ///
     /// # Errors
@@ -37,7 +38,8 @@ impl Live {
             .key(self.keys.bookings(event))
             .key(self.keys.journal(event))
             .arg(token.as_str())
-            .arg(ttl_ms);
+            .arg(ttl_ms)
+            .arg(journal::GROUP);
         for product in products {
             call.key(self.keys.product(product.id, event))
                 .key(self.keys.product_meta(product.id, event))

@@ -1,5 +1,6 @@
 //! `lua/remove.lua`: bounded removal of an event's keys.
 
+use super::link::Link;
 use super::{Live, OpeningToken};
 use crate::domain::ids::EventId;
 use crate::domain::sale::SaleStatus;
@@ -16,13 +17,19 @@ pub enum Removed {
     TokenLost,
 }
 
-impl Live {
-    /// Removes booking keys of a stopped sale. The caller has confirmed each of them in MongoDB.
+impl<L: Link> Live<L> {
+    /// Removes booking keys: of a stopped sale, when the caller has confirmed each of them in MongoDB; or of a sale that is
+    /// rebuilt from MongoDB, under its token.
     ///
     /// # Errors
     /// When the live store does not answer; removing again is safe.
-    pub async fn remove_bookings(&self, event: EventId, booking_keys: &[String]) -> Result<Removed> {
-        self.remove(event, self.keys.bookings(event), booking_keys, SaleStatus::Stopped, None).await
+    pub async fn remove_bookings(
+        &self,
+        event: EventId,
+        booking_keys: &[String],
+        token: Option<&OpeningToken>,
+    ) -> Result<Removed> {
+        self.remove(event, self.keys.bookings(event), booking_keys, status_for(token), token).await
     }
 
     /// Removes keys that the sale's key set lists: of a stopped sale, or of a failed opening under its token.
@@ -35,8 +42,7 @@ impl Live {
         keys: &[String],
         token: Option<&OpeningToken>,
     ) -> Result<Removed> {
-        let status = if token.is_some() { SaleStatus::NotStarted } else { SaleStatus::Stopped };
-        self.remove(event, self.keys.product_keys(event), keys, status, token).await
+        self.remove(event, self.keys.product_keys(event), keys, status_for(token), token).await
     }
 
     /// Gives an opening back before its time. Does nothing if the token is not good any more.
@@ -92,10 +98,9 @@ impl Live {
         cursor: u64,
         count: usize,
     ) -> Result<(u64, Vec<String>)> {
-        let mut connection = self.connection();
         let mut call = redis::cmd("SSCAN");
         call.arg(set).arg(cursor).arg("COUNT").arg(count);
-        self.within(doing, call.query_async(&mut connection)).await
+        self.query(doing, &call).await
     }
 
     /// Every key of the event that the server holds, by scanning the whole keyspace: for checks, not for the live path.
@@ -106,11 +111,9 @@ impl Live {
         let pattern = self.keys.pattern(event);
         let (mut cursor, mut found) = (0_u64, Vec::new());
         loop {
-            let mut connection = self.connection();
             let mut call = redis::cmd("SCAN");
             call.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-            let (next, page): (u64, Vec<String>) =
-                self.within("scanning for keys", call.query_async(&mut connection)).await?;
+            let (next, page): (u64, Vec<String>) = self.query("scanning for keys", &call).await?;
             found.extend(page);
             if next == 0 {
                 found.sort_unstable();
@@ -120,4 +123,8 @@ impl Live {
             cursor = next;
         }
     }
+}
+
+const fn status_for(token: Option<&OpeningToken>) -> SaleStatus {
+    if token.is_some() { SaleStatus::NotStarted } else { SaleStatus::Stopped }
 }

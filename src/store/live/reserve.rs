@@ -1,14 +1,15 @@
 //! `lua/reserve.lua`: the decision that Orbit exists for. One round trip.
 
+use super::link::{Link, Wire};
 use super::scripts::{self, Reply};
 use super::{Live, within};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
-use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
+use crate::domain::reservation::{FIRST_REVISION, Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Dependency, Error, Result};
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Decides one reservation.
     ///
     /// # Errors
@@ -34,8 +35,16 @@ impl Live {
         let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
             .await
             .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
-        let run = scripts::run(&call, self.connection());
-        let parts = within(self.purchase_deadline, "reserve", run).await?;
+        let parts = within(self.purchase_deadline, "reserve", async {
+            let wire = self.wire().await?;
+            if !self.trusts(wire.run()) {
+                return Err(
+                    (redis::ErrorKind::Io, "the server behind the address changed; it is not recognised yet").into()
+                );
+            }
+            scripts::run(&call, wire).await
+        })
+        .await?;
         decode(&Reply::new("reserve", parts), user, product, event)
     }
 }
@@ -52,6 +61,8 @@ fn decode(reply: &Reply, user: UserId, product: ProductId, event: EventId) -> Re
             price: Money { minor: reply.parse(3)?, currency },
             status: OrderStatus::parse(reply.field(5)?).ok_or_else(|| reply.damaged("unknown order status"))?,
             booked_at_ms: reply.parse(6)?,
+            revision: FIRST_REVISION,
+            idempotency_key: String::new(),
         })
     };
     match reply.tag() {

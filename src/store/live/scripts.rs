@@ -5,14 +5,18 @@
 
 use redis::Script;
 
+use super::link::Wire;
 use crate::error::{Error, Result};
 
 /// Every script: its name and its text.
-pub const SOURCES: [(&str, &str); 4] = [
+pub const SOURCES: [(&str, &str); 7] = [
     ("reserve", include_str!("../../../lua/reserve.lua")),
     ("transition", include_str!("../../../lua/transition.lua")),
     ("project", include_str!("../../../lua/project.lua")),
     ("remove", include_str!("../../../lua/remove.lua")),
+    ("confirm", include_str!("../../../lua/confirm.lua")),
+    ("hold", include_str!("../../../lua/hold.lua")),
+    ("restore", include_str!("../../../lua/restore.lua")),
 ];
 
 /// The scripts, hashed once. A call runs EVALSHA, and loads the script again if the server has lost it.
@@ -22,33 +26,34 @@ pub(super) struct Scripts {
     pub transition: Script,
     pub project: Script,
     pub remove: Script,
+    pub confirm: Script,
+    pub hold: Script,
+    pub restore: Script,
 }
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let [reserve, transition, project, remove] = SOURCES.map(|(_, source)| Script::new(source));
-        Self { reserve, transition, project, remove }
+        let [reserve, transition, project, remove, confirm, hold, restore] =
+            SOURCES.map(|(_, source)| Script::new(source));
+        Self { reserve, transition, project, remove, confirm, hold, restore }
     }
 
-    pub(super) fn all(&self) -> [&Script; 4] {
-        [&self.reserve, &self.transition, &self.project, &self.remove]
+    pub(super) fn all(&self) -> [&Script; SOURCES.len()] {
+        [&self.reserve, &self.transition, &self.project, &self.remove, &self.confirm, &self.hold, &self.restore]
     }
 }
 
 /// Runs a script and returns its answer. The driver loads a script that the server has forgotten, once; the server may
 /// forget it again before it runs. A script that was not found has not run, so trying again is safe.
-pub(super) async fn run(
-    call: &redis::ScriptInvocation<'_>,
-    mut connection: redis::aio::ConnectionManager,
-) -> redis::RedisResult<Vec<String>> {
+pub(super) async fn run(call: &redis::ScriptInvocation<'_>, mut wire: impl Wire) -> redis::RedisResult<Vec<String>> {
     const ATTEMPTS_MAX: usize = 10;
     for _ in 1..ATTEMPTS_MAX {
-        match call.invoke_async(&mut connection).await {
+        match call.invoke_async(&mut wire).await {
             Err(error) if error.kind() == redis::ErrorKind::Server(redis::ServerErrorKind::NoScript) => {}
             answer => return answer,
         }
     }
-    call.invoke_async(&mut connection).await
+    call.invoke_async(&mut wire).await
 }
 
 /// What a script answered.

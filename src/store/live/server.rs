@@ -1,6 +1,7 @@
 //! What the Redis server itself promises: a sale is only as safe as the server that decides it.
 
 use super::Live;
+use super::link::Link;
 use crate::error::Result;
 
 /// The settings that decide whether a sale can be lost.
@@ -14,15 +15,13 @@ pub struct ServerFacts {
     pub version: String,
 }
 
-impl Live {
+impl<L: Link> Live<L> {
     /// Asks the server. Uses INFO, which hosted servers allow where CONFIG is refused.
     ///
     /// # Errors
     /// When the live store does not answer.
     pub async fn server_facts(&self) -> Result<ServerFacts> {
-        let mut connection = self.connection();
-        let call = async { redis::cmd("INFO").query_async::<String>(&mut connection).await };
-        let info = self.within("asking the live store for its settings", call).await?;
+        let info: String = self.query("asking the live store for its settings", &redis::cmd("INFO")).await?;
         let field = |name: &str| {
             info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default().trim()
         };
@@ -33,6 +32,15 @@ impl Live {
         })
     }
 
+    /// The server's clock, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn now_ms(&self) -> Result<i64> {
+        let (seconds, micros): (i64, i64) = self.query("asking for the time", &redis::cmd("TIME")).await?;
+        Ok(seconds * 1_000 + micros / 1_000)
+    }
+
     /// Runs a real script, as a purchase would: a server that answers PING but cannot decide is not ready.
     ///
     /// # Errors
@@ -40,7 +48,12 @@ impl Live {
     pub async fn probe(&self) -> Result<()> {
         let nobody = crate::domain::ids::EventId::from_bytes([0; 12]);
         let mut call = self.scripts.transition.prepare_invoke();
-        call.key(self.keys.status(nobody)).key(self.keys.opening(nobody)).arg("NOT_STARTED").arg("").arg("NEVER");
+        call.key(self.keys.status(nobody))
+            .key(self.keys.opening(nobody))
+            .key(self.keys.held(nobody))
+            .arg("NOT_STARTED")
+            .arg("")
+            .arg("NEVER");
         self.invoke("probe", &call).await.map(|_| ())
     }
 }

@@ -1,5 +1,6 @@
 //! `lua/transition.lua`: compare-and-set of the sale's status.
 
+use super::link::Link;
 use super::{Live, OpeningToken};
 use crate::domain::ids::EventId;
 use crate::domain::sale::{SaleAction, SaleStatus};
@@ -14,10 +15,12 @@ pub enum Transitioned {
     Refused(SaleStatus),
     /// The opening token is not good any more.
     TokenLost(SaleStatus),
+    /// The sale is held until it is repaired.
+    Held(SaleStatus),
 }
 
-impl Live {
-    /// Moves the status along one edge. `token` is required for [`SaleAction::Live`] and for nothing else.
+impl<L: Link> Live<L> {
+    /// Moves the status along one edge. `token` is required to leave `NOT_STARTED`, and for nothing else.
     ///
     /// # Errors
     /// When the live store does not answer; the status may or may not have changed.
@@ -30,6 +33,7 @@ impl Live {
         let mut call = self.scripts.transition.prepare_invoke();
         call.key(self.keys.status(event))
             .key(self.keys.opening(event))
+            .key(self.keys.held(event))
             .arg(action.target().as_str())
             .arg(token.map_or("", OpeningToken::as_str));
         for source in action.sources() {
@@ -40,6 +44,7 @@ impl Live {
             "CHANGED" => Ok(Transitioned::Changed(reply.status(1)?)),
             "REFUSED" => Ok(Transitioned::Refused(reply.status(1)?)),
             "TOKEN_LOST" => Ok(Transitioned::TokenLost(reply.status(1)?)),
+            "HELD" => Ok(Transitioned::Held(reply.status(1)?)),
             _ => Err(reply.damaged("unknown tag")),
         }
     }
@@ -49,10 +54,8 @@ impl Live {
     /// # Errors
     /// When the live store does not answer, or holds no status that we know.
     pub async fn status(&self, event: EventId) -> Result<SaleStatus> {
-        let mut connection = self.connection();
         let key = self.keys.status(event);
-        let text: Option<String> =
-            self.within("reading a sale's status", redis::cmd("GET").arg(key).query_async(&mut connection)).await?;
+        let text: Option<String> = self.query("reading a sale's status", redis::cmd("GET").arg(key)).await?;
         match text {
             None => Ok(SaleStatus::NotStarted),
             Some(text) => {
@@ -66,9 +69,7 @@ impl Live {
     /// # Errors
     /// When the live store does not answer.
     pub async fn expire_status(&self, event: EventId, ttl_s: u64) -> Result<()> {
-        let mut connection = self.connection();
         let key = self.keys.status(event);
-        let call = async { redis::cmd("EXPIRE").arg(key).arg(ttl_s).query_async::<i64>(&mut connection).await };
-        self.within("expiring a stopped status", call).await.map(|_| ())
+        self.query("expiring a stopped status", redis::cmd("EXPIRE").arg(key).arg(ttl_s)).await
     }
 }

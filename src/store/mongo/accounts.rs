@@ -116,6 +116,14 @@ impl Accounts {
         Ok(within(self.deadline, "reading an account", call).await?.map(Account::from))
     }
 
+    /// What the account with this id may do.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn standing(&self, id: UserId) -> Result<Option<Standing>> {
+        Ok(self.by_id(id).await?.map(|account| account.standing))
+    }
+
     /// Blocks or unblocks an account, and returns it as it is then.
     ///
     /// # Errors

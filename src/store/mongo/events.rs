@@ -12,6 +12,7 @@ use super::error::{unreadable, within};
 use super::query::{self, Order};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
+use crate::domain::journal::EntryId;
 use crate::domain::page::{Cursor, Listed, Page};
 use crate::error::{Error, Result};
 
@@ -38,6 +39,15 @@ pub(super) struct EventDocument {
     updated_at: DateTime,
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted_at: Option<DateTime>,
+    /// How far the journal was read: written before the orders behind it, never moved back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drained: Option<PositionDocument>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PositionDocument {
+    ms: i64,
+    seq: i64,
 }
 
 impl TryFrom<EventDocument> for Event {
@@ -57,6 +67,9 @@ impl TryFrom<EventDocument> for Event {
             banner_key: document.banner_key,
             created_at: document.created_at.to_chrono(),
             updated_at: document.updated_at.to_chrono(),
+            drained: document
+                .drained
+                .map(|position| EntryId { ms: position.ms.unsigned_abs(), seq: position.seq.unsigned_abs() }),
         })
     }
 }
@@ -78,6 +91,7 @@ impl From<&Event> for EventDocument {
             created_at: DateTime::from_chrono(event.created_at),
             updated_at: DateTime::from_chrono(event.updated_at),
             deleted_at: None,
+            drained: None,
         }
     }
 }
@@ -223,6 +237,35 @@ impl Events {
         let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
         let call = self.collection.update_one(filter, change);
         Ok(within(self.deadline, "moving a sale's phase", call).await?.matched_count == 1)
+    }
+
+    /// Remembers how far the sale's journal has been read, unless it was read further.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn record_drained(&self, id: EventId, position: EntryId) -> Result<()> {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let (ms, seq) = (signed(position.ms), signed(position.seq));
+        let mut filter = by_id(id);
+        filter.insert(
+            "$or",
+            vec![
+                doc! { "drained": null },
+                doc! { "drained.ms": { "$lt": ms } },
+                doc! { "drained.ms": ms, "drained.seq": { "$lt": seq } },
+            ],
+        );
+        let call = self.collection.update_one(filter, doc! { "$set": { "drained": { "ms": ms, "seq": seq } } });
+        within(self.deadline, "remembering how far a journal was read", call).await.map(|_| ())
+    }
+
+    /// Sales that were settled since `since`, oldest event first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn settled_since(&self, since: chrono::DateTime<chrono::Utc>, page: Page) -> Result<Listed<Event>> {
+        let since = doc! { "$gte": DateTime::from_chrono(since) };
+        self.list(doc! { "salePhase": SalePhase::Settled.as_str(), "deletedAt": null, "updatedAt": since }, page).await
     }
 
     /// Deletes an event that has no running or unsettled sale; false if it has one, or does not exist. The record

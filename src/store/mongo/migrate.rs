@@ -12,11 +12,13 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::Mongo;
-use super::error::{unless_duplicate, within};
+use super::error::within;
 use crate::error::{Dependency, Error, Result};
 
 /// Every migration, in order.
-const FILES: [&str; 1] = [include_str!("../../../migrations/0001_initial.json")];
+const FILES: [&str; 2] =
+    [include_str!("../../../migrations/0001_initial.json"), include_str!("../../../migrations/0002_recovery.json")];
+const LOCK: &str = "migrations";
 const LOCK_TTL: Duration = Duration::from_secs(60);
 const LOCK_POLL: Duration = Duration::from_millis(100);
 
@@ -48,9 +50,7 @@ impl Mongo {
         let holder = uuid::Uuid::new_v4().to_string();
         self.lock_migrations(&holder).await?;
         let outcome = self.apply_missing().await;
-        let lock = self.migration_lock();
-        let release = lock.delete_one(doc! { "_id": "lock", "holder": &holder });
-        within(self.deadline, "releasing the migration lock", release).await?;
+        self.leases.give_up(LOCK, &holder).await?;
         outcome
     }
 
@@ -138,29 +138,16 @@ impl Mongo {
         self.database.collection("migrations")
     }
 
-    fn migration_lock(&self) -> Collection<Document> {
-        self.database.collection("migrationLock")
-    }
-
     /// Waits for the lock at most as long as its holder may keep it.
     async fn lock_migrations(&self, holder: &str) -> Result<()> {
-        let (lock, started) = (self.migration_lock(), tokio::time::Instant::now());
-        loop {
-            let now = DateTime::now();
-            let until =
-                DateTime::from_millis(now.timestamp_millis() + i64::try_from(LOCK_TTL.as_millis()).unwrap_or(0));
-            // Matches an expired lock; inserts if there is none; a lock that is held makes the insert a duplicate.
-            let free = doc! { "_id": "lock", "until": { "$lt": now } };
-            let take = doc! { "$set": { "holder": holder, "until": until } };
-            let call = lock.update_one(free, take).upsert(true);
-            if unless_duplicate(self.deadline, "taking the migration lock", call).await?.is_some() {
-                return Ok(());
-            }
+        let started = tokio::time::Instant::now();
+        while !self.leases.take(LOCK, holder, chrono::Utc::now(), LOCK_TTL).await? {
             if started.elapsed() > LOCK_TTL * 2 {
                 return Err(Error::timed_out(Dependency::Database, "waiting for the migration lock"));
             }
             tokio::time::sleep(LOCK_POLL).await;
         }
+        Ok(())
     }
 }
 

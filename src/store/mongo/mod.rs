@@ -3,9 +3,11 @@
 //! Every call has a deadline that cancels it. Writes are acknowledged by a majority, journalled.
 
 pub mod accounts;
+pub mod audit;
 pub mod dead_letters;
 mod error;
 pub mod events;
+pub mod leases;
 pub mod media_ledger;
 pub mod migrate;
 pub mod orders;
@@ -46,6 +48,10 @@ pub struct Mongo {
     pub revocations: revocations::Revocations,
     /// What settlement could not write.
     pub dead_letters: dead_letters::DeadLetters,
+    /// What was repaired.
+    pub audit: audit::Audit,
+    /// Who does the work that one process at a time should do.
+    pub leases: leases::Leases,
     /// Images that are to be deleted.
     pub media_ledger: media_ledger::MediaLedger,
 }
@@ -85,6 +91,8 @@ impl Mongo {
             orders: orders::Orders::new(database, deadline, long),
             revocations: revocations::Revocations::new(database, deadline),
             dead_letters: dead_letters::DeadLetters::new(database, deadline),
+            audit: audit::Audit::new(database, deadline),
+            leases: leases::Leases::new(database, deadline),
             media_ledger: media_ledger::MediaLedger::new(database, deadline),
             client,
             database: database.clone(),

@@ -1,6 +1,6 @@
 //! Collection `orders`. `reservationId` is unique: writing an order twice leaves one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bson::{DateTime, Document, doc, oid::ObjectId};
@@ -32,6 +32,9 @@ pub(super) struct OrderDocument {
     status: String,
     created_at: DateTime,
     updated_at: DateTime,
+    revision: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<String>,
 }
 
 impl TryFrom<OrderDocument> for Order {
@@ -53,6 +56,8 @@ impl TryFrom<OrderDocument> for Order {
             reservation_id: document.reservation_id,
             created_at: document.created_at.to_chrono(),
             updated_at: document.updated_at.to_chrono(),
+            revision: u32::try_from(document.revision).map_err(|_| broken("revision"))?,
+            idempotency_key: document.idempotency_key.unwrap_or_default(),
         })
     }
 }
@@ -117,8 +122,8 @@ impl Orders {
         Self { database: database.clone(), collection: database.collection("orders"), deadline, long }
     }
 
-    /// Writes a page of reservations as orders, each one on its own: a refused one does not hold up the others. Writing
-    /// one that is there already changes nothing and counts as confirmed.
+    /// Writes a page of reservations as orders, each one on its own: a refused one does not hold up the others. Only a
+    /// newer revision changes an order that is there; an older or equal one changes nothing and counts as confirmed.
     ///
     /// Uses the `update` command, which every MongoDB version understands (the driver's bulk write needs MongoDB 8).
     ///
@@ -146,7 +151,7 @@ impl Orders {
         let mut refused = Vec::new();
         for error in reply.write_errors {
             let index = usize::try_from(error.index).unwrap_or(usize::MAX);
-            // Two writers of the same new order: one inserted it, so it is there.
+            // The order is there in this revision or a newer one, so the filter did not match and the insert met the index.
             if error.code == i64::from(super::error::DUPLICATE_KEY) {
                 confirmed += 1;
             } else {
@@ -156,26 +161,44 @@ impl Orders {
         Ok(Upserted { confirmed, refused })
     }
 
-    /// Which of these reservations are orders now.
+    /// Which of these reservations are orders now, and in which revision.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn settled(&self, reservation_ids: &[String]) -> Result<HashSet<String>> {
+    pub async fn revisions(&self, reservation_ids: &[String]) -> Result<HashMap<String, u32>> {
         #[derive(Deserialize)]
         struct Row {
             #[serde(rename = "reservationId")]
             reservation_id: String,
+            revision: i64,
         }
         if reservation_ids.is_empty() {
-            return Ok(HashSet::new());
+            return Ok(HashMap::new());
         }
         let rows = self.collection.clone_with_type::<Row>();
         let call = async {
             let filter = doc! { "reservationId": { "$in": reservation_ids } };
-            let cursor = rows.find(filter).projection(doc! { "reservationId": 1, "_id": 0 }).await?;
-            cursor.map_ok(|row| row.reservation_id).try_collect().await
+            let cursor = rows.find(filter).projection(doc! { "reservationId": 1, "revision": 1, "_id": 0 }).await?;
+            cursor.map_ok(|row| (row.reservation_id, u32::try_from(row.revision).unwrap_or(0))).try_collect().await
         };
         within(self.deadline, "confirming orders", call).await
+    }
+
+    /// How many changes the event's orders have been through, all together.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn changes_of_event(&self, event: EventId) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Row {
+            changes: i64,
+        }
+        let sum = doc! { "$group": { "_id": null, "changes": { "$sum": "$revision" } } };
+        let pipeline = vec![doc! { "$match": of_event(event) }, sum];
+        let call =
+            async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
+        let rows = within(self.long, "summing changes", call).await?;
+        Ok(rows.first().map_or(0, |row| u64::try_from(row.changes).unwrap_or(0)))
     }
 
     /// How many orders the event has.
@@ -294,21 +317,26 @@ impl Orders {
 
 fn upsert_one(reservation: &Reservation) -> Document {
     let booked_at = DateTime::from_millis(reservation.booked_at_ms);
-    let order = doc! {
-        "reservationId": &reservation.id,
+    let mut order = doc! {
         "userId": ObjectId::from_bytes(reservation.user.bytes()),
         "productId": ObjectId::from_bytes(reservation.product.bytes()),
         "eventId": ObjectId::from_bytes(reservation.event.bytes()),
         "quantity": i64::from(reservation.quantity),
         "priceMinor": reservation.price.minor,
         "currency": reservation.price.currency.code(),
-        "status": reservation.status.as_str(),
         "createdAt": booked_at,
-        "updatedAt": booked_at,
+    };
+    if !reservation.idempotency_key.is_empty() {
+        order.insert("idempotencyKey", &reservation.idempotency_key);
+    }
+    let state = doc! {
+        "status": reservation.status.as_str(),
+        "revision": i64::from(reservation.revision),
+        "updatedAt": DateTime::now(),
     };
     doc! {
-        "q": { "reservationId": &reservation.id },
-        "u": { "$setOnInsert": order },
+        "q": { "reservationId": &reservation.id, "revision": { "$lt": i64::from(reservation.revision) } },
+        "u": { "$set": state, "$setOnInsert": order },
         "upsert": true,
         "multi": false,
     }

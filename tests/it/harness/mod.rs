@@ -19,6 +19,7 @@ use futures::StreamExt;
 use orbit::app::App;
 use orbit::config::{Config, TEST};
 use orbit::http::serve::Running;
+use orbit::sale::check::Verdict;
 use serde_json::json;
 
 pub use actors::{Actor, Reply};
@@ -176,11 +177,11 @@ impl LiveSale {
         found["availableStock"].as_u64().unwrap()
     }
 
-    /// Every invariant that the stores can show, by the service's own audit.
+    /// Every invariant that the stores can show, by the service's own check.
     pub async fn assert_sound(&self, app: &App) {
         let event = app.catalogue().event(self.event.parse().unwrap()).await.unwrap();
-        for check in app.sale().audit(&event).await.unwrap() {
-            assert!(check.holds, "{}: {}", check.name, check.detail);
+        for check in app.sale().check(&event).await.unwrap() {
+            assert_eq!(check.verdict, Verdict::Holds, "{}: {}", check.name, check.detail);
         }
     }
 }

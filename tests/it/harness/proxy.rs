@@ -1,7 +1,7 @@
-//! A TCP proxy in front of Redis that loses answers and cuts connections.
+//! A TCP proxy in front of Redis that loses answers, cuts connections and fails over to another server.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,7 +29,7 @@ pub struct Proxy {
 }
 
 struct Shared {
-    target: u16,
+    target: AtomicU16,
     mode: AtomicU8,
     /// What marks the requests whose answers are dropped, and how many of those are still to come.
     doomed: Mutex<(&'static str, usize)>,
@@ -62,7 +62,13 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let mode = AtomicU8::new(Mode::Pass as u8);
         let doomed = Mutex::new(("", 0));
-        let shared = Shared { target, mode, doomed, dropped: AtomicUsize::new(0), cut: watch::Sender::new(0) };
+        let shared = Shared {
+            target: AtomicU16::new(target),
+            mode,
+            doomed,
+            dropped: AtomicUsize::new(0),
+            cut: watch::Sender::new(0),
+        };
         let shared = Arc::new(shared);
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, Arc::clone(&shared)));
@@ -79,6 +85,12 @@ impl Proxy {
         if mode == Mode::Cut {
             self.shared.cut.send_modify(|times| *times += 1);
         }
+    }
+
+    /// Cuts every connection; new ones reach another server, as when a replica has been promoted.
+    pub fn fail_over(&self, target: u16) {
+        self.shared.target.store(target, Ordering::SeqCst);
+        self.shared.cut.send_modify(|times| *times += 1);
     }
 
     /// Lets the next so many requests with this text in them through to the server, and closes the connection in place
@@ -108,7 +120,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// Ends when either side closes, or is cut; then both sides are closed.
 async fn relay(client: TcpStream, shared: Arc<Shared>) {
     let mut cut = shared.cut.subscribe();
-    let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.target)).await else { return };
+    let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.target.load(Ordering::SeqCst))).await else {
+        return;
+    };
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     // Whether a request has passed whose answer is to be dropped.

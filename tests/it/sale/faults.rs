@@ -250,33 +250,6 @@ async fn a_live_store_that_crashes_under_load_comes_back_with_every_acknowledged
 }
 
 #[tokio::test]
-async fn a_live_store_that_lost_the_sale_never_sells_it_a_second_time() {
-    let redis = harness::own_redis().await;
-    let app = calm_app_on(redis.url()).await;
-    let sale = app.live_sale(1, 2).await;
-    let buyer = app.buyer().await;
-    buyer.post(&sale.purchase(0)).await.expect(201);
-    let _: () = command(app.config(), &["FLUSHALL"]).await;
-
-    app.buyer().await.post(&sale.purchase(0)).await.refused(409, "sale_not_active");
-    for action in ["Live", "Pause", "Resume", "End"] {
-        sale.control(action).await.refused(409, "live_state_lost");
-    }
-    let status = format!("/api/seller/events/{}/saleStatus", sale.event);
-    sale.seller.get(&status).await.refused(409, "live_state_lost");
-
-    assert_eq!(phase(app.app(), &sale).await, SalePhase::Live, "for an operator to see");
-    assert_eq!(app.app().live().scan_event_keys(event_id(&sale)).await.unwrap(), Vec::<String>::new());
-    let metrics = format!("http://{}/metrics", app.running.metrics_address.unwrap());
-    eventually("the alarm is raised", || async {
-        let text = reqwest::get(&metrics).await.unwrap().text().await.unwrap();
-        text.lines().any(|line| line == "orbit_sales_lost 1")
-    })
-    .await;
-    app.finish().await;
-}
-
-#[tokio::test]
 async fn a_live_store_that_forgot_that_a_sale_was_stopped_is_told_again_and_loses_no_reservation() {
     let app = super::calm_app().await;
     let seller = app.approved_seller().await;
@@ -301,24 +274,6 @@ async fn a_live_store_that_forgot_that_a_sale_was_stopped_is_told_again_and_lose
         app.buyer().await.post(&sale.purchase(0)).await.refused(409, "sale_not_active");
         sale.assert_sound(app.app()).await;
     }
-    app.finish().await;
-}
-
-#[tokio::test]
-async fn a_live_store_that_lost_a_stopped_sale_before_it_was_settled_is_not_taken_for_settled() {
-    let redis = harness::own_redis().await;
-    let app = calm_app_on(redis.url()).await;
-    let sale = app.live_sale(1, 100).await;
-    reserve_directly(&app, &sale, 20).await;
-    let _: () = command(app.config(), &["FLUSHALL"]).await;
-    let events = &app.app().mongo().events;
-    assert!(events.move_phase(event_id(&sale), &[SalePhase::Live], SalePhase::Stopped, None).await.unwrap());
-
-    sale.control("End").await.refused(409, "live_state_lost");
-    sale.control("Live").await.refused(409, "transition_refused");
-    app.app().sale().recover().await.unwrap();
-
-    assert_eq!(phase(app.app(), &sale).await, SalePhase::Stopped, "for an operator to see");
     app.finish().await;
 }
 

@@ -1,10 +1,12 @@
 //! The live sale.
 
+mod durable_orders;
 mod faults;
 mod first;
 mod lifecycle;
 mod opening;
 mod races;
+mod recovery;
 mod scripts;
 mod settlement;
 
@@ -42,6 +44,13 @@ async fn calm_app() -> TestApp {
 async fn app_without_recovery() -> TestApp {
     let mut config = without_hurry(harness::config().await);
     config.sale.recovery_interval_ms = 600_000;
+    TestApp::with(config).await
+}
+
+/// An application that reads no journal before its sale ends.
+async fn app_without_drains() -> TestApp {
+    let mut config = without_hurry(harness::config().await);
+    config.sale.drain_interval_ms = 600_000;
     TestApp::with(config).await
 }
 

@@ -124,6 +124,7 @@ async fn all_keys_of_an_event_share_a_slot_and_events_are_spread() {
             keys.product_keys(event),
             keys.catalogue(event),
             keys.journal(event),
+            keys.held(event),
         ];
         let mut of_event = Vec::new();
         for key in all {
@@ -200,13 +201,13 @@ async fn remove_removes_nothing_in_another_status_or_without_the_token() {
     let before = contents(&app, &sale).await;
 
     let refused = Removed::Refused(SaleStatus::Live);
-    assert_eq!(live.remove_bookings(event, &booked).await.unwrap(), refused);
+    assert_eq!(live.remove_bookings(event, &booked, None).await.unwrap(), refused);
     assert_eq!(live.remove_sale_keys(event, &keys, None).await.unwrap(), refused);
     assert_eq!(live.remove_sale_keys(event, &keys, Some(&token)).await.unwrap(), refused);
     assert_eq!(contents(&app, &sale).await, before);
     sale.control("Pause").await.expect(200);
     let before = contents(&app, &sale).await;
-    assert_eq!(live.remove_bookings(event, &booked).await.unwrap(), Removed::Refused(SaleStatus::Paused));
+    assert_eq!(live.remove_bookings(event, &booked, None).await.unwrap(), Removed::Refused(SaleStatus::Paused));
     assert_eq!(contents(&app, &sale).await, before);
     sale.assert_sound(app.app()).await;
 

@@ -1,0 +1,95 @@
+//! What a sale needs of the durable store.
+//!
+//! Sales are written against this and not against MongoDB's driver, so that the simulator can run the same code over a
+//! store in memory that fails when it is told to. In the service it is always [`Mongo`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::Future;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::account::Standing;
+use crate::domain::event::{Event, SalePhase};
+use crate::domain::ids::{EventId, ProductId, UserId};
+use crate::domain::journal::EntryId;
+use crate::domain::order::Order;
+use crate::domain::page::{Listed, Page};
+use crate::domain::product::Product;
+use crate::domain::reservation::Reservation;
+use crate::error::Result;
+use crate::store::mongo::Mongo;
+use crate::store::mongo::audit::AuditEntry;
+use crate::store::mongo::orders::Upserted;
+use crate::store::mongo::products::ProductStream;
+
+macro_rules! durable {
+    ($($(#[doc = $doc:literal])+ fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $answer:ty = $repository:ident.$method:ident;)+) => {
+        /// The durable side of a sale. What each call does is said at the repository behind it. Every call fails when
+        /// the store does not answer in time.
+        pub trait Durable: Send + Sync + 'static {
+            $($(#[doc = $doc])+ fn $name(&self $(, $arg: $type)*) -> impl Future<Output = Result<$answer>> + Send;)+
+        }
+
+        impl Durable for Mongo {
+            $(async fn $name(&self $(, $arg: $type)*) -> Result<$answer> {
+                self.$repository.$method($($arg),*).await
+            })+
+        }
+    };
+}
+
+durable! {
+    /// The event with this id.
+    fn event(&self, id: EventId) -> Option<Event> = events.by_id;
+    /// Events whose sale is in one of these phases.
+    fn events_in_phases(&self, phases: &[SalePhase], page: Page) -> Listed<Event> = events.in_phases;
+    /// Events whose sale was settled lately.
+    fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Listed<Event> = events.settled_since;
+    /// Compare-and-set of the phase.
+    fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> bool = events.move_phase;
+    /// Compare-and-set of the phase, under one opening.
+    fn move_phase_of_run(&self, id: EventId, run: &str, from: &[SalePhase], to: SalePhase) -> bool = events.move_phase_of_run;
+    /// Remembers how far the journal was read.
+    fn record_drained(&self, id: EventId, position: EntryId) -> () = events.record_drained;
+    /// Stamps the catalogue.
+    fn freeze(&self, event: EventId, run: &str) -> u64 = products.freeze;
+    /// Takes the stamp away.
+    fn thaw(&self, event: EventId, run: &str) -> () = products.thaw;
+    /// The stamped products.
+    fn frozen(&self, event: EventId, run: &str) -> ProductStream = products.frozen;
+    /// One product.
+    fn product(&self, event: EventId, id: ProductId) -> Option<Product> = products.by_id;
+    /// What an account may do.
+    fn standing(&self, id: UserId) -> Option<Standing> = accounts.standing;
+    /// Writes orders, each on its own, newer revisions over older ones.
+    fn upsert_orders(&self, reservations: &[Reservation]) -> Upserted = orders.upsert;
+    /// Which reservations are orders, and in which revision.
+    fn order_revisions(&self, reservation_ids: &[String]) -> HashMap<String, u32> = orders.revisions;
+    /// How many orders the event has.
+    fn count_orders(&self, event: EventId) -> u64 = orders.count_of_event;
+    /// How many changes the event's orders have been through.
+    fn count_changes(&self, event: EventId) -> u64 = orders.changes_of_event;
+    /// Units ordered of each product.
+    fn units_per_product(&self, event: EventId) -> BTreeMap<ProductId, u64> = orders.units_per_product;
+    /// The event's orders, page by page.
+    fn orders(&self, event: EventId, page: Page) -> Listed<Order> = orders.of_event;
+    /// The newest order of a buyer for a product.
+    fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Option<Order> = orders.of_buyer;
+    /// Whether settling twice leaves one order.
+    fn settles_once(&self) -> bool = orders.has_unique_index;
+    /// Records what could not be settled.
+    fn record_dead(&self, event: EventId, key: &str, reason: &str, raw: &HashMap<String, String>, now: DateTime<Utc>) -> () = dead_letters.record;
+    /// Forgets what was settled after all.
+    fn resolve_dead(&self, event: EventId, keys: &HashSet<String>) -> () = dead_letters.resolve;
+    /// Forgets everything that could not be settled.
+    fn resolve_all_dead(&self, event: EventId) -> () = dead_letters.resolve_all;
+    /// What could not be settled.
+    fn dead_keys(&self, event: EventId) -> HashSet<String> = dead_letters.keys_of_event;
+    /// Records a repair.
+    fn record_repair(&self, entry: &AuditEntry) -> () = audit.record;
+    /// Takes or renews the right to do something.
+    fn take_lease(&self, name: &str, holder: &str, now: DateTime<Utc>, ttl: Duration) -> bool = leases.take;
+    /// Gives it up.
+    fn give_up_lease(&self, name: &str, holder: &str) -> () = leases.give_up;
+}
