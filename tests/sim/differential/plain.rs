@@ -196,7 +196,7 @@ fn trimming(random: &mut StdRng) -> Line {
 
 fn log(random: &mut StdRng) -> Line {
     let key = key(random, "stream");
-    match random.random_range(0..13) {
+    match random.random_range(0..14) {
         0..=4 => line(&["XADD", &key, &id(random), "n", &value(random), "m", &member(random)]),
         5 => {
             let mut words = line(&["XADD", &key]);
@@ -210,6 +210,14 @@ fn log(random: &mut StdRng) -> Line {
         8 => line(&["XRANGE", &key, &edge(random), &edge(random)]),
         9 => line(&["XREVRANGE", &key, &edge(random), &edge(random), "COUNT", &word(random, &["1", "3"])]),
         10 | 11 => line(&["XDEL", &key, &id(random), &id(random)]),
+        12 => {
+            let mut words = line(&["XSETID", &key, &id(random)]);
+            if random.random_bool(0.7) {
+                words.extend(line(&["ENTRIESADDED", &random.random_range(0..20).to_string()]));
+                words.extend(line(&["MAXDELETEDID", &word(random, &["0-0", "0-0", "2-1"])]));
+            }
+            words
+        }
         _ => {
             let mut words = line(&["XTRIM", &key]);
             words.extend(trimming(random));

@@ -12,15 +12,20 @@ type Line = Vec<String>;
 
 const STATUSES: [&str; 4] = ["NOT_STARTED", "LIVE", "PAUSED", "STOPPED"];
 const TOKENS: [&str; 2] = ["one token", "another token"];
+const GROUP: &str = "a group";
 
 /// A call of a script, or a command that makes something for it to find.
 pub fn command(random: &mut StdRng) -> Vec<Bytes> {
-    let words = match random.random_range(0..20) {
+    let words = match random.random_range(0..30) {
         0..=9 => reserve(random),
         10..=11 => transition(random),
         12..=13 => project(random),
-        14 => remove(random),
-        15..=17 => prepare(random),
+        14..=15 => restore(random),
+        16 => remove(random),
+        17 => hold(random),
+        18 => confirm(random),
+        19..=22 => journal(random),
+        23..=27 => prepare(random),
         _ => damage(random),
     };
     words.into_iter().map(Bytes::from).collect()
@@ -84,7 +89,7 @@ fn transition(random: &mut StdRng) -> Line {
     for _ in 0..random.random_range(0..3) {
         arguments.push(pick(random, &STATUSES));
     }
-    call("transition", vec![keys.status(event), keys.opening(event)], arguments)
+    call("transition", vec![keys.status(event), keys.opening(event), keys.held(event)], arguments)
 }
 
 fn project(random: &mut StdRng) -> Line {
@@ -97,7 +102,7 @@ fn project(random: &mut StdRng) -> Line {
         keys.bookings(event),
         keys.journal(event),
     ];
-    let mut arguments = line(&[&pick(random, &TOKENS), "100000000"]);
+    let mut arguments = line(&[&pick(random, &TOKENS), "100000000", GROUP]);
     for _ in 0..random.random_range(0..3) {
         let product = product(random);
         names.extend([keys.product(product, event), keys.product_meta(product, event), keys.winners(event, product)]);
@@ -118,6 +123,60 @@ fn remove(random: &mut StdRng) -> Line {
     };
     let names = vec![keys.status(event), keys.opening(event), listed_in, key];
     call("remove", names, line(&[&pick(random, &STATUSES), &pick(random, &["", "", TOKENS[0]])]))
+}
+
+fn hold(random: &mut StdRng) -> Line {
+    let (keys, event) = (keys(), event());
+    let names = vec![keys.status(event), keys.held(event), keys.product_keys(event)];
+    call("hold", names, line(&[&pick(random, &["a reason", "another reason"])]))
+}
+
+fn restore(random: &mut StdRng) -> Line {
+    let (keys, event) = (keys(), event());
+    let mut names = vec![keys.status(event), keys.opening(event), keys.bookings(event)];
+    let mut arguments =
+        line(&[&pick(random, &["NOT_STARTED", "PAUSED", "LIVE"]), &pick(random, &["", "", TOKENS[0]]), "100000000"]);
+    for _ in 0..random.random_range(0..3) {
+        let (product, user) = (product(random), user(random));
+        names.extend([keys.product(product, event), keys.booking(user, product, event), keys.winners(event, product)]);
+        arguments.push(format!("reservation-{}", random.random_range(0..50)));
+        arguments.extend([user.to_string(), product.to_string(), event.to_string()]);
+        arguments.extend(line(&[&random.random_range(1..3).to_string(), "100", "INR"]));
+        arguments.push(pick(random, &["CONFIRMED", "PENDING_PAYMENT", "CANCELLED"]));
+        // Longer ago than any booking that `reserve` makes, or later.
+        arguments.push(pick(random, &["1000", "2000", "99999999999999"]));
+        arguments.extend([random.random_range(1..3).to_string(), pick(random, &["", "key-1"])]);
+    }
+    call("restore", names, arguments)
+}
+
+/// A journal of another sale, whose entries have ids that both servers can be told.
+fn other_journal() -> String {
+    keys().journal(EventId::from_bytes([0xf; 12]))
+}
+
+fn entry_id(random: &mut StdRng) -> String {
+    format!("{}-{}", random.random_range(1..20), random.random_range(0..2))
+}
+
+fn confirm(random: &mut StdRng) -> Line {
+    let mut arguments = line(&[&pick(random, &[GROUP, GROUP, "no group"]), "2000"]);
+    for _ in 0..random.random_range(0..6) {
+        arguments.push(entry_id(random));
+    }
+    call("confirm", vec![other_journal()], arguments)
+}
+
+/// What `confirm` works on.
+fn journal(random: &mut StdRng) -> Line {
+    let journal = other_journal();
+    match random.random_range(0..8) {
+        0 => line(&["XGROUP", "CREATE", &journal, GROUP, "0", "MKSTREAM"]),
+        1..=4 => line(&["XADD", &journal, &entry_id(random), "reservationId", "a"]),
+        5 => line(&["XREADGROUP", "GROUP", GROUP, "c", "COUNT", "2", "STREAMS", &journal, ">"]),
+        6 => line(&["XREADGROUP", "GROUP", GROUP, "d", "COUNT", "1", "STREAMS", &journal, ">"]),
+        _ => line(&["XINFO", "GROUPS", &journal]),
+    }
 }
 
 /// What a sale needs so that its scripts have something to do.

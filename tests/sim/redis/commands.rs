@@ -92,6 +92,7 @@ const TABLE: &[Command] = &[
     row("XREVRANGE", 3, MANY, Effect::Read, streams::range_reverse),
     row("XDEL", 2, MANY, Effect::Shrink, streams::delete),
     row("XTRIM", 3, MANY, Effect::Shrink, streams::trim),
+    row("XSETID", 2, MANY, Effect::Grow, streams::set_id),
     row("XGROUP", 4, MANY, Effect::Grow, streams::create_group),
     row("XREADGROUP", 6, MANY, Effect::Shrink, streams::read_group),
     row("XACK", 3, MANY, Effect::Shrink, streams::acknowledge),

@@ -53,16 +53,16 @@ fn group_info(stream: &Stream, name: &Bytes, group: &Group) -> Reply {
         ("pending", Reply::count(group.pending.len())),
         ("last-delivered-id", group.last_id.reply()),
         ("entries-read", number(group.entries_read)),
-        ("lag", number(lag(stream, group))),
+        ("lag", lag(stream, group).map_or(Reply::Nil, Reply::Int)),
     ])
 }
 
-/// How many entries the group has still to read, if that can be known.
-fn lag(stream: &Stream, group: &Group) -> Option<u64> {
+/// How many entries the group has still to read, if that can be known. Negative when the count was set back.
+fn lag(stream: &Stream, group: &Group) -> Option<i64> {
     let read = match group.entries_read {
         _ if stream.entries_added == 0 => return Some(0),
         Some(read) if !stream.has_tombstones_from(group.last_id) => read,
         _ => stream.distance_from_first(group.last_id)?,
     };
-    Some(stream.entries_added.saturating_sub(read))
+    Some(stream.entries_added as i64 - read as i64)
 }

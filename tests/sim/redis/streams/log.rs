@@ -123,3 +123,34 @@ pub fn delete(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     }
     Ok(Reply::Int(deleted))
 }
+
+/// `XSETID key last-id [ENTRIESADDED count MAXDELETEDID id]`
+pub fn set_id(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
+    let last = Id::parse(&words[1], 0)?;
+    let mut arguments = Arguments::new(&words[2..]);
+    let (mut added, mut max_deleted) = (None, None);
+    while !arguments.is_empty() {
+        if arguments.keyword("ENTRIESADDED") {
+            let count = u64::try_from(arguments.integer()?);
+            added = Some(count.map_err(|_| "ERR entries_added must be positive".to_owned())?);
+        } else if arguments.keyword("MAXDELETEDID") {
+            max_deleted = Some(Id::parse(arguments.word()?, 0)?);
+        } else {
+            return Err(SYNTAX.to_owned());
+        }
+    }
+    if max_deleted.is_some_and(|id| last < id) {
+        return Err("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id".to_owned());
+    }
+    let stream = keys.change::<Stream>(&words[0])?.ok_or("ERR no such key")?;
+    if stream.entries.keys().next_back().is_some_and(|top| last < *top) {
+        return Err("ERR The ID specified in XSETID is smaller than the target stream top item".to_owned());
+    }
+    if added.is_some_and(|added| (stream.entries.len() as u64) > added) {
+        return Err("ERR The entries_added specified in XSETID is smaller than the target stream length".to_owned());
+    }
+    stream.last_id = last;
+    stream.entries_added = added.unwrap_or(stream.entries_added);
+    stream.max_deleted_id = max_deleted.filter(|id| *id != Id::ZERO).unwrap_or(stream.max_deleted_id);
+    Ok(Reply::ok())
+}

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use groups::{acknowledge, autoclaim, create_group, pending, read_group};
 pub use id::Id;
 pub use info::info;
-pub use log::{add, delete, length, range, range_reverse};
+pub use log::{add, delete, length, range, range_reverse, set_id};
 pub use trim::trim;
 
 use super::reply::{Bytes, Reply};
@@ -118,7 +118,7 @@ impl Stream {
             return Some(self.entries_added);
         }
         let whole = self.max_deleted_id < self.first_id();
-        let gone = self.entries_added - self.entries.len() as u64;
+        let gone = self.entries_added.saturating_sub(self.entries.len() as u64);
         if id > self.last_id || !whole {
             return None;
         }
