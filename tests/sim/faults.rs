@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 /// How often requests meet with what.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// The request is lost: it is never executed.
     pub request_lost: f64,
@@ -15,6 +15,8 @@ pub struct Rates {
     pub reply_lost: f64,
     /// It arrives, or its reply does, after everybody's deadline.
     pub slow: f64,
+    /// An operation on several things is done to some of them, and no reply comes.
+    pub cut: f64,
 }
 
 /// One request's way.
@@ -67,6 +69,13 @@ impl Faults {
     /// A server that is down refuses every connection.
     pub fn set_down(&self, down: bool) {
         self.0.lock().unwrap().down = down;
+    }
+
+    /// Where an operation on several things stops in the middle, if it does.
+    pub fn cut(&self, things: usize) -> Option<usize> {
+        let mut state = self.0.lock().unwrap();
+        let State { random, rates, .. } = &mut *state;
+        (things > 1 && random.random_bool(rates.cut)).then(|| random.random_range(1..things))
     }
 
     /// What happens to the next request.

@@ -1,36 +1,83 @@
-//! A connection to the Redis in memory, over the network. To the live store it is a connection like any other.
+//! Connections to the Redis in memory. To the live store they are links like any other: a wire reaches one run of the
+//! server and breaks with it.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use orbit::store::live::link::{Link, ServerRun, Wire};
 use redis::aio::ConnectionLike;
-use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
+use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
-use crate::faults::Faults;
-use crate::network::Network;
+use crate::network::Line;
 use crate::redis::{Bytes, Redis, Reply};
 
-/// One process's connection.
-#[derive(Clone)]
-pub struct Link {
-    server: Arc<Mutex<Redis>>,
-    network: Network,
-    faults: Faults,
+/// A server that several processes reach.
+pub type SharedRedis = Arc<Mutex<Redis>>;
+
+/// One process's link.
+pub struct SimLink {
+    server: SharedRedis,
+    line: Line,
+    slot: Arc<Mutex<Option<SimWire>>>,
 }
 
-impl Link {
-    pub const fn new(server: Arc<Mutex<Redis>>, network: Network, faults: Faults) -> Self {
-        Self { server, network, faults }
+impl SimLink {
+    pub fn new(server: SharedRedis, line: Line) -> Self {
+        Self { server, line, slot: Arc::default() }
+    }
+}
+
+impl Link for SimLink {
+    type Wire = SimWire;
+
+    async fn wire(&self) -> RedisResult<SimWire> {
+        let current = self.slot.lock().unwrap().clone();
+        if let Some(wire) = current {
+            return Ok(wire);
+        }
+        let server = Arc::clone(&self.server);
+        let run = self.line.ask(move || server.lock().unwrap().incarnation()).await.ok_or_else(broken)?;
+        let (server, line, slot) = (Arc::clone(&self.server), self.line.clone(), Arc::clone(&self.slot));
+        let wire = SimWire { server, line, slot, run: ServerRun::new(run) };
+        *self.slot.lock().unwrap() = Some(wire.clone());
+        Ok(wire)
     }
 
-    async fn exchange(&self, commands: Vec<Vec<Bytes>>) -> RedisResult<Vec<Value>> {
-        let server = Arc::clone(&self.server);
+    fn give_up(&self) {
+        *self.slot.lock().unwrap() = None;
+    }
+}
+
+/// One connection.
+#[derive(Clone)]
+pub struct SimWire {
+    server: SharedRedis,
+    line: Line,
+    slot: Arc<Mutex<Option<Self>>>,
+    run: ServerRun,
+}
+
+fn broken() -> RedisError {
+    io::Error::from(io::ErrorKind::ConnectionReset).into()
+}
+
+impl SimWire {
+    async fn exchange(&self, commands: Vec<Vec<Bytes>>, atomic: bool) -> RedisResult<Vec<Value>> {
+        let (server, run) = (Arc::clone(&self.server), self.run.number());
         let work = move || {
             let mut server = server.lock().unwrap();
-            commands.iter().map(|command| server.execute(command)).collect::<Vec<Reply>>()
+            if server.incarnation() != run {
+                return None;
+            }
+            if atomic {
+                return Some(vec![server.execute_together(&commands)]);
+            }
+            Some(commands.iter().map(|command| server.execute(command)).collect::<Vec<Reply>>())
         };
-        let replies = self.network.ask(&self.faults, work).await;
-        let replies = replies.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionReset))?;
+        let Some(replies) = self.line.ask(work).await.flatten() else {
+            *self.slot.lock().unwrap() = None;
+            return Err(broken());
+        };
         replies.iter().map(parsed).collect()
     }
 }
@@ -43,7 +90,7 @@ pub fn parsed(reply: &Reply) -> RedisResult<Value> {
 }
 
 /// A command as it is sent.
-pub fn words(command: &Cmd) -> Vec<Bytes> {
+fn words(command: &Cmd) -> Vec<Bytes> {
     command
         .args_iter()
         .map(|argument| match argument {
@@ -54,25 +101,29 @@ pub fn words(command: &Cmd) -> Vec<Bytes> {
         .collect()
 }
 
-impl ConnectionLike for Link {
+impl Wire for SimWire {
+    fn run(&self) -> ServerRun {
+        self.run
+    }
+}
+
+impl ConnectionLike for SimWire {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let mut values = self.exchange(vec![words(command)]).await?;
+            let mut values = self.exchange(vec![words(command)], false).await?;
             Ok(values.pop().unwrap_or(Value::Nil))
         })
     }
 
+    /// The driver wants the last answer of a transaction, and every answer of a plain pipeline.
     fn req_packed_commands<'a>(
         &'a mut self,
         pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
+        _offset: usize,
+        _count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        assert!(!pipeline.is_transaction(), "transactions are not simulated");
-        Box::pin(async move {
-            let values = self.exchange(pipeline.cmd_iter().map(words).collect()).await?;
-            Ok(values.into_iter().skip(offset).take(count).collect())
-        })
+        let commands = pipeline.cmd_iter().map(words).collect();
+        Box::pin(self.exchange(commands, pipeline.is_transaction()))
     }
 
     fn get_db(&self) -> i64 {
@@ -89,10 +140,11 @@ mod tests {
 
     use super::*;
     use crate::clock::WallClock;
-    use crate::faults::Rates;
+    use crate::faults::{Faults, Rates};
+    use crate::network::{Life, Network};
 
-    /// A server, a connection to it, and the network between.
-    fn linked(rates: Rates) -> (Arc<Mutex<Redis>>, Link, JoinSet<()>) {
+    /// A server, a link to it, and the network between.
+    fn linked(rates: Rates) -> (SharedRedis, SimLink, JoinSet<()>) {
         let clock = WallClock::new();
         let server = Redis::new(Box::new(move || clock.now_us() as u64));
         let server = Arc::new(Mutex::new(server));
@@ -101,15 +153,16 @@ mod tests {
         tasks.spawn(carrying);
         let faults = Faults::new(7);
         faults.set_rates(rates);
-        (Arc::clone(&server), Link::new(server, network, faults), tasks)
+        let line = Line::new(network, faults, Life::new());
+        (Arc::clone(&server), SimLink::new(server, line), tasks)
     }
 
     /// Adds a member, and says whether the sender was told that it was added.
-    async fn add(link: &Link, member: usize) -> bool {
-        let mut link = link.clone();
-        let mut command = redis::cmd("SADD");
-        command.arg("set").arg(member);
-        let call = command.query_async::<usize>(&mut link);
+    async fn add(link: &SimLink, member: usize) -> bool {
+        let call = async {
+            let mut wire = link.wire().await?;
+            redis::cmd("SADD").arg("set").arg(member).query_async::<usize>(&mut wire).await
+        };
         matches!(timeout(Duration::from_millis(500), call).await, Ok(Ok(1)))
     }
 
@@ -136,7 +189,7 @@ mod tests {
         let (told, done) = hundred(Rates { request_lost: 0.3, ..Rates::default() }).await;
         assert!(told == done && (50..90).contains(&done), "{told} {done}");
         let (told, done) = hundred(Rates { reply_lost: 0.3, ..Rates::default() }).await;
-        assert!((50..90).contains(&told) && done == 100, "{told} {done}");
+        assert!(told < 90 && done > told, "{told} {done}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -146,30 +199,47 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_down_refuses_at_once() {
+    async fn a_server_that_is_down_refuses_at_once_and_a_dead_process_hears_nothing() {
         let (_, link, _tasks) = linked(Rates::default());
-        link.faults.set_down(true);
+        link.line.faults().set_down(true);
         let before = Instant::now();
         assert!(!add(&link, 1).await);
         assert!(before.elapsed() < Duration::from_millis(100));
-        link.faults.set_down(false);
+        link.line.faults().set_down(false);
         assert!(add(&link, 1).await);
+        let (server, link, _tasks) = linked(Rates::default());
+        let life = Life::new();
+        let dead = SimLink::new(server, Line::new(link.line.network().clone(), Faults::new(1), life.clone()));
+        life.end();
+        assert!(!add(&dead, 1).await && add(&link, 1).await);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_driver_understands_errors_scripts_and_pipelines() {
-        let (_, mut link, _tasks) = linked(Rates::default());
-        let script = redis::Script::new("return redis.call('INCR', KEYS[1])");
-        let unknown = script.key("a").invoke_async::<i64>(&mut link).await.unwrap_err();
-        assert!(unknown.to_string().contains("Unknown Redis command"), "{unknown}");
+    async fn a_wire_breaks_with_the_run_that_it_reaches() {
+        let (server, link, _tasks) = linked(Rates::default());
+        let old = link.wire().await.unwrap().run();
+        let snapshot = server.lock().unwrap().snapshot();
+        server.lock().unwrap().restart_with(snapshot);
+        assert!(!add(&link, 1).await);
+        assert!(add(&link, 1).await);
+        assert_ne!(link.wire().await.unwrap().run(), old);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_driver_understands_errors_scripts_pipelines_and_transactions() {
+        let (_, link, _tasks) = linked(Rates::default());
+        let mut wire = link.wire().await.unwrap();
         // Not known by its hash at first: the driver loads it.
         let script = redis::Script::new("return redis.call('HINCRBY', KEYS[1], 'n', ARGV[1])");
-        assert_eq!(script.key("h").arg(5).invoke_async::<i64>(&mut link).await.unwrap(), 5);
-        let wrong = redis::cmd("GET").arg("h").query_async::<String>(&mut link).await.unwrap_err();
+        assert_eq!(script.key("h").arg(5).invoke_async::<i64>(&mut wire).await.unwrap(), 5);
+        let wrong = redis::cmd("GET").arg("h").query_async::<String>(&mut wire).await.unwrap_err();
         assert_eq!(wrong.code(), Some("WRONGTYPE"));
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGET").arg("h").arg("n").cmd("GET").arg("h").ignore_errors();
-        let answers: Vec<RedisResult<String>> = pipeline.query_async(&mut link).await.unwrap();
-        assert!(answers[0].as_deref() == Ok("5") && answers[1].is_err());
+        let answers: Vec<RedisResult<String>> = pipeline.query_async(&mut wire).await.unwrap();
+        assert!(matches!(&answers[0], Ok(text) if text == "5") && answers[1].is_err());
+        let mut pipeline = redis::pipe();
+        pipeline.atomic().cmd("SADD").arg("s").arg("a").ignore().cmd("SCARD").arg("s");
+        assert_eq!(pipeline.query_async::<(i64,)>(&mut wire).await.unwrap(), (1,));
     }
 }

@@ -3,7 +3,13 @@
 
 mod clock;
 mod differential;
+mod durable;
 mod faults;
+mod invariants;
+mod ledger;
 mod link;
 mod network;
+mod planted;
 mod redis;
+mod seeds;
+mod world;

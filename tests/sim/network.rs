@@ -1,6 +1,8 @@
 //! The network between processes and servers. What was sent travels on, whether or not its sender still lives or waits:
 //! a request that its sender has given up is executed all the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -29,13 +31,7 @@ impl Network {
         (Self { departures }, carry(requests))
     }
 
-    /// Has `work` done at the server's end, and brings its result back. `None` when the connection breaks: then the work
-    /// may have been done or not.
-    pub async fn ask<T: Send + 'static>(
-        &self,
-        faults: &Faults,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+    async fn ask<T: Send + 'static>(&self, faults: &Faults, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let journey = faults.journey();
         let (reply, answer) = oneshot::channel();
         let travelling = async move {
@@ -74,6 +70,62 @@ async fn carry(mut requests: mpsc::UnboundedReceiver<Travelling>) {
                 None => return,
             },
             Some(()) = travelling.next() => {}
+        }
+    }
+}
+
+/// Whether a process lives. One that was killed sends nothing more and learns nothing more, wherever it was.
+#[derive(Debug, Clone)]
+pub struct Life(Arc<AtomicBool>);
+
+impl Life {
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    pub fn end(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    pub fn lasts(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One process's way to one server.
+#[derive(Debug, Clone)]
+pub struct Line {
+    network: Network,
+    faults: Faults,
+    life: Life,
+}
+
+impl Line {
+    pub const fn new(network: Network, faults: Faults, life: Life) -> Self {
+        Self { network, faults, life }
+    }
+
+    pub const fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Has `work` done at the server's end, and brings its result back. `None` when the connection breaks: then the work
+    /// may have been done or not.
+    pub async fn ask<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        self.live().await;
+        let answer = self.network.ask(&self.faults, work).await;
+        self.live().await;
+        answer
+    }
+
+    /// Never returns in a dead process.
+    async fn live(&self) {
+        if !self.life.lasts() {
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct Engine {
     /// Calls a script so that its failure is a value.
     protected: Function,
     scripts: BTreeMap<String, Function>,
+    /// What is replaced in a script's text before it is compiled.
+    patch: Option<(&'static str, &'static str)>,
 }
 
 impl Engine {
@@ -70,14 +72,20 @@ impl Engine {
         let host = lua.create_table()?;
         let (globals, environment) = lua.load(SANDBOX).call(&host)?;
         let protected = lua.globals().get("pcall")?;
-        Ok(Self { lua, host, globals, environment, protected, scripts: BTreeMap::new() })
+        Ok(Self { lua, host, globals, environment, protected, scripts: BTreeMap::new(), patch: None })
+    }
+
+    pub const fn patch(&mut self, from: &'static str, to: &'static str) {
+        self.patch = Some((from, to));
     }
 
     /// Compiles a script and keeps it under its hash, which is returned.
     pub fn load(&mut self, source: &[u8]) -> Result<String, String> {
-        let hash = redis::Script::new(&String::from_utf8_lossy(source)).get_hash().to_owned();
+        let source = String::from_utf8_lossy(source);
+        let hash = redis::Script::new(&source).get_hash().to_owned();
         if !self.scripts.contains_key(&hash) {
-            let chunk = self.lua.load(source).set_name("@user_script").set_environment(self.environment.clone());
+            let text = self.patch.map_or_else(|| source.to_string(), |(from, to)| source.replace(from, to));
+            let chunk = self.lua.load(text).set_name("@user_script").set_environment(self.environment.clone());
             let compiled = chunk.into_function().map_err(|error| format!("ERR Error compiling script: {error}"))?;
             self.scripts.insert(hash.clone(), compiled);
         }

@@ -18,6 +18,7 @@ mod sorted_sets;
 mod streams;
 mod strings;
 
+pub use keyspace::{Hash, Keyspace, Set, Text};
 pub use reply::{Bytes, Reply};
-pub use server::Redis;
-pub use streams::NODE_ENTRIES_MAX;
+pub use server::{Redis, Snapshot};
+pub use streams::{Id, NODE_ENTRIES_MAX, Stream};

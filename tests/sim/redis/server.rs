@@ -10,6 +10,9 @@ use super::reply::{Answer, Bytes, OUT_OF_MEMORY, Reply, SYNTAX};
 /// Where the time comes from, in microseconds since 1970.
 pub type Now = Box<dyn Fn() -> u64 + Send>;
 
+/// Sees every command and what was answered, with the data as it is then.
+pub type Observer = Box<dyn FnMut(&Keyspace, &[Bytes], &Reply) + Send>;
+
 /// A Redis server.
 pub struct Redis {
     data: Keyspace,
@@ -19,6 +22,9 @@ pub struct Redis {
     full: bool,
     /// Counts the processes that this server has been.
     incarnation: u64,
+    /// Counts what may have changed the data.
+    changes: u64,
+    observer: Option<Observer>,
 }
 
 /// A whole data set, as it was.
@@ -28,7 +34,15 @@ pub struct Snapshot(Keyspace);
 impl Redis {
     /// An empty server.
     pub fn new(now: Now) -> Self {
-        Self { data: Keyspace::default(), engine: Engine::new(), now, full: false, incarnation: 1 }
+        Self {
+            data: Keyspace::default(),
+            engine: Engine::new(),
+            now,
+            full: false,
+            incarnation: 1,
+            changes: 0,
+            observer: None,
+        }
     }
 
     /// The data set as it is.
@@ -40,6 +54,7 @@ impl Redis {
     /// second or a fail-over if it is older, a wipe if it is empty. Scripts are not part of a data set.
     pub fn restart_with(&mut self, snapshot: Snapshot) {
         self.incarnation += 1;
+        self.changes += 1;
         self.data = snapshot.0;
         self.engine.forget_all();
     }
@@ -49,8 +64,52 @@ impl Redis {
         self.full = full;
     }
 
+    /// Which process this is: the number behind its run id.
+    pub const fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// Grows with every change of the data.
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Shows every command from now on to an observer.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observer = Some(observer);
+    }
+
+    /// Makes every script that contains `from` run with `to` in its place, under the hash that it always had.
+    pub fn patch_scripts(&mut self, from: &'static str, to: &'static str) {
+        self.engine.patch(from, to);
+    }
+
+    /// Every key with its value, for checks.
+    pub fn data(&mut self) -> &Keyspace {
+        self.data.set_now_us((self.now)());
+        &self.data
+    }
+
     /// Runs one command: its name and its arguments.
     pub fn execute(&mut self, words: &[Bytes]) -> Reply {
+        let reply = self.dispatch(words);
+        if let Some(observer) = &mut self.observer {
+            observer(&self.data, words, &reply);
+        }
+        reply
+    }
+
+    /// As MULTI, the commands and EXEC: all of them or, if memory is full, none. The answer is EXEC's.
+    pub fn execute_together(&mut self, commands: &[Vec<Bytes>]) -> Reply {
+        let grows =
+            |words: &Vec<Bytes>| commands::find(&words[0]).is_some_and(|command| command.effect == Effect::Grow);
+        if self.full && commands.iter().any(grows) {
+            return Reply::Error("EXECABORT Transaction discarded because of previous errors.".to_owned());
+        }
+        Reply::Array(commands.iter().map(|words| self.execute(words)).collect())
+    }
+
+    fn dispatch(&mut self, words: &[Bytes]) -> Reply {
         self.data.set_now_us((self.now)());
         let Some((name, arguments)) = words.split_first() else { return Reply::Error("ERR empty command".to_owned()) };
         if let Some(command) = commands::find(name) {
@@ -58,7 +117,7 @@ impl Redis {
             return if refused {
                 Reply::Error(OUT_OF_MEMORY.to_owned())
             } else {
-                run(&mut self.data, command, arguments)
+                run(&mut self.data, &mut self.changes, command, arguments)
             };
         }
         self.execute_own(&name.to_ascii_uppercase(), arguments).into()
@@ -84,6 +143,7 @@ impl Redis {
             b"WAIT" => Ok(Reply::Int(0)),
             b"FLUSHALL" => {
                 self.data = Keyspace::default();
+                self.changes += 1;
                 Ok(Reply::ok())
             }
             _ => Err(format!("ERR unknown command '{}', with args beginning with: ", shown(name))),
@@ -98,7 +158,7 @@ impl Redis {
             return Err("ERR Number of keys can't be greater than number of args".to_owned());
         }
         let (keys, args) = rest.split_at(count);
-        let (data, full) = (&mut self.data, self.full);
+        let (data, changes, full) = (&mut self.data, &mut self.changes, self.full);
         let mut has_written = false;
         let reply = self.engine.run(hash, keys, args, |words| {
             let Some(command) = commands::find(&words[0]) else {
@@ -112,7 +172,7 @@ impl Redis {
                 return Reply::Error(OUT_OF_MEMORY.to_owned());
             }
             has_written |= command.effect != Effect::Read;
-            run(data, command, &words[1..])
+            run(data, changes, command, &words[1..])
         });
         Ok(reply)
     }
@@ -151,7 +211,7 @@ impl Redis {
     }
 
     fn info(&self) -> String {
-        let run_id = format!("{:040x}", self.incarnation);
+        let run_id = format!("{:016x}{:024}", self.incarnation, 0);
         let fields = [
             ("redis_version", "7.0.15".to_owned()),
             ("run_id", run_id.clone()),
@@ -166,8 +226,23 @@ impl Redis {
     }
 }
 
-fn run(data: &mut Keyspace, command: &Command, arguments: &[Bytes]) -> Reply {
-    command.check_arity(arguments.len()).and_then(|()| (command.run)(data, arguments)).into()
+fn run(data: &mut Keyspace, changes: &mut u64, command: &Command, arguments: &[Bytes]) -> Reply {
+    let reply = command.check_arity(arguments.len()).and_then(|()| (command.run)(data, arguments)).into();
+    *changes += u64::from(may_have_changed(command.effect, &reply));
+    reply
+}
+
+/// Reading what is not there and removing what is gone changes nothing.
+fn may_have_changed(effect: Effect, reply: &Reply) -> bool {
+    match (effect, reply) {
+        (Effect::Read, _) | (_, Reply::Error(_)) => false,
+        (Effect::Shrink, Reply::Nil | Reply::Int(0)) => false,
+        // XAUTOCLAIM: a position, what was claimed, what was found deleted.
+        (Effect::Shrink, Reply::Array(parts)) if parts.len() == 3 => {
+            parts[1..].iter().any(|part| *part != Reply::Array(Vec::new()))
+        }
+        _ => true,
+    }
 }
 
 #[test]

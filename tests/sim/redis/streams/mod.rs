@@ -80,6 +80,16 @@ impl Stream {
         self.last_id = id;
     }
 
+    /// Every entry with its fields, names and values in turn.
+    pub fn entries(&self) -> impl Iterator<Item = (Id, &[Bytes])> {
+        self.entries.iter().map(|(id, fields)| (*id, fields.as_slice()))
+    }
+
+    /// Whether the group was handed this entry and has acknowledged it. An unknown group has acknowledged nothing.
+    pub fn is_acknowledged(&self, group: &[u8], id: Id) -> bool {
+        self.groups.get(group).is_some_and(|group| id <= group.last_id && !group.pending.contains_key(&id))
+    }
+
     /// Whether there was such an entry. A node goes with its last entry.
     fn remove(&mut self, id: Id) -> bool {
         let removed = self.strike(id);
