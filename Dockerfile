@@ -6,7 +6,7 @@ COPY . .
 # The caches live outside of the image, so that a change of ours does not compile the dependencies again.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
-    cargo build --release --locked --bin orbit && cp target/release/orbit /orbit
+    cargo build --release --locked --features full --bin orbit && cp target/release/orbit /orbit
 
 FROM debian:bookworm-slim
 # Certificates, because object storage is reached over TLS.

@@ -16,7 +16,8 @@ test: setup ## Run every test
 lint: ## Check the formatting, the code and the documentation; nothing may warn
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	cargo clippy -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features full
 
 fmt: ## Format the code
 	cargo fmt

@@ -5,6 +5,11 @@
 -- before the first write. HINCRBY comes first among the writes: under memory pressure (noeviction) it is refused, and
 -- with it everything.
 --
+-- A caller that waits for replicas (WAIT) asks for a write whenever the answer tells of a reservation. WAIT covers only
+-- what its own connection wrote, and an earlier reservation was written over another one, perhaps to a replica that never
+-- got it. So a field of the booking is set to what it is: replication keeps the order of writes, so a replica that
+-- acknowledges this one has the reservation, too.
+--
 -- KEYS  1 event:{E}:saleStatus         string
 --       2 product:P:{E}                hash    stock, price, currency, limit
 --       3 booking:U:P:{E}              hash    written here
@@ -13,7 +18,7 @@
 --       6 event:{E}:productKeys        set     read: tells an unknown product from an evicted one
 --       7 event:{E}:journal            stream  + one entry
 -- ARGV  1 user id   2 product id   3 event id   4 reservation id (new)   5 quantity (integer text)
---       6 idempotency key, or ''
+--       6 idempotency key, or ''   7 '1' if the caller waits for replicas
 -- TIME  Redis TIME, milliseconds.
 --
 -- Returns an array of strings; the first is the tag:
@@ -30,7 +35,15 @@ local status = redis.call('GET', KEYS[1]) or 'NOT_STARTED'
 
 local booking = redis.call('HMGET', KEYS[3],
   'reservationId', 'quantity', 'price', 'currency', 'status', 'bookedAt', 'idempotencyKey')
+
+local function write_again_for_replicas()
+  if ARGV[7] == '1' then
+    redis.call('HSET', KEYS[3], 'reservationId', booking[1])
+  end
+end
+
 if booking[1] and ARGV[6] ~= '' and booking[7] == ARGV[6] and booking[2] == ARGV[5] then
+  write_again_for_replicas()
   return {'REPLAYED', booking[1], booking[2] or '', booking[3] or '', booking[4] or '', booking[5] or '', booking[6] or ''}
 end
 
@@ -38,6 +51,7 @@ if status ~= 'LIVE' then
   return {'NOT_LIVE', status}
 end
 if booking[1] then
+  write_again_for_replicas()
   return {'ALREADY_RESERVED', booking[1], booking[2] or '', booking[3] or '', booking[4] or '', booking[5] or '', booking[6] or ''}
 end
 

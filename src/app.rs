@@ -81,6 +81,7 @@ impl App {
     /// When a store does not answer, a migration fails, or a port is taken.
     pub async fn start(config: Config) -> Result<Running> {
         let app = Arc::new(Self::connect(config).await?);
+        app.report_durability().await?;
         app.prepare().await?;
         app.start_background().await?;
         app.listen().await
@@ -95,6 +96,16 @@ impl App {
             tracing::info!(migration = %id, "migration applied");
         }
         self.accounts.bootstrap_admin(self.config.auth.password_chars_min).await
+    }
+
+    /// What a crash can lose is said at each start, and whether the server is worse than that.
+    async fn report_durability(&self) -> Result<()> {
+        let level = self.live.promise().level;
+        tracing::info!(level = level.as_str(), at_risk = level.at_risk(), "durability");
+        if let Some(problem) = self.live.unsafe_for_sales().await? {
+            tracing::warn!(level = level.as_str(), %problem, "durability is not kept: no sale opens on this live store");
+        }
+        Ok(())
     }
 
     async fn start_background(&self) -> Result<()> {

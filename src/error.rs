@@ -188,6 +188,8 @@ codes! {
     SaleHeld = "sale_held",
     /// The live store could lose or evict a sale; it must be configured first.
     LiveStoreUnsafe = "live_store_unsafe",
+    /// The database lacks the index that settles a reservation once; it must be made first.
+    DatabaseUnsafe = "database_unsafe",
     /// The event has no product to sell.
     NoProducts = "no_products",
     /// The catalogue is frozen while its sale runs.
@@ -276,6 +278,22 @@ impl Error {
     #[must_use]
     pub const fn retryable(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::TooMany { .. })
+    }
+
+    /// The error and its causes, for the log and for operators. Never for a caller.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        if matches!(self, Self::Unavailable { source: None, .. }) {
+            text.push_str(": no answer in time");
+        }
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
     }
 
     /// The sentence for the caller. Never a source's text.

@@ -11,13 +11,15 @@
 //! 5. Seller and buyers read their orders: [`reports`].
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
-//! starts the servers for trials and tests, and [`load`] plays the buyers.
+//! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for
+//! all this.
 
 pub mod accounts;
 pub mod app;
 pub mod auth;
 pub mod catalogue;
 pub mod config;
+pub mod doctor;
 pub mod domain;
 pub mod error;
 pub mod http;

@@ -3,6 +3,8 @@
 //! `configs/default.toml` documents every setting; a test fails if a setting is missing there. Secrets are
 //! [`SecretString`]s, whose `Debug` shows nothing.
 
+mod address;
+mod durability;
 mod legacy;
 mod sections;
 mod validate;
@@ -13,10 +15,12 @@ use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use serde::Deserialize;
 
+pub use address::address;
+pub use durability::Durability;
 pub use secrecy::{ExposeSecret, SecretString};
 pub use sections::{
-    Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, Persistence,
-    S3Media, Sale, Server,
+    Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
+    Sale, Server,
 };
 
 /// Every setting with its default, and its documentation.
@@ -57,6 +61,16 @@ impl Config {
     /// # Errors
     /// One sentence for each setting that cannot be used.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let config = Self::read(file)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// As [`Self::load`], without validating: for a command that reports what is wrong and looks further.
+    ///
+    /// # Errors
+    /// When a layer does not parse.
+    pub fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let mut layers = Figment::from(Toml::string(DEFAULTS));
         if let Some(path) = file {
             if !path.is_file() {
@@ -65,7 +79,7 @@ impl Config {
             }
             layers = layers.merge(Toml::file_exact(path));
         }
-        Self::finish(layers.merge(legacy::environment()).merge(environment()))
+        Self::extract(&layers.merge(legacy::environment()).merge(environment()))
     }
 
     /// Reads defaults and one embedded layer such as [`DEMO`], then the environment, without validating: the caller
@@ -76,12 +90,6 @@ impl Config {
     pub fn with_layer(layer: &str) -> Result<Self, ConfigError> {
         let layers = Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(layer)).merge(environment());
         Self::extract(&layers)
-    }
-
-    fn finish(layers: Figment) -> Result<Self, ConfigError> {
-        let config = Self::extract(&layers)?;
-        config.validate()?;
-        Ok(config)
     }
 
     fn extract(layers: &Figment) -> Result<Self, ConfigError> {

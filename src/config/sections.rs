@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use super::durability::Durability;
+
 /// How logs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -13,16 +15,6 @@ pub enum LogFormat {
     Json,
     /// For people.
     Text,
-}
-
-/// What the live store must promise before a sale may open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Persistence {
-    /// Nothing.
-    None,
-    /// An append-only file.
-    Aof,
 }
 
 /// Where images live.
@@ -97,7 +89,9 @@ pub struct Live {
     pub purchases_in_flight_max: usize,
     pub purchase_wait_ms: u64,
     pub connections: usize,
-    pub persistence: Persistence,
+    pub durability: Durability,
+    pub replicas_min: usize,
+    pub replicas_wait_ms: u64,
     pub stopped_status_ttl_s: u64,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Config, ConfigError, MediaBackend};
+use super::{Config, ConfigError, Durability, MediaBackend};
 
 impl Config {
     /// Checks every rule and reports all broken ones together.
@@ -30,8 +30,8 @@ impl Config {
         if self.auth.bcrypt_cost < 10 {
             warnings.push(format!("auth.bcrypt_cost is {}: password hashes are cheap to guess", self.auth.bcrypt_cost));
         }
-        if self.live.persistence == super::Persistence::None {
-            warnings.push("live.persistence is \"none\": a crash of Redis loses the running sale".to_owned());
+        if self.live.durability == Durability::None {
+            warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
         }
         warnings
     }
@@ -61,7 +61,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 25] = [
+        let positive: [(&str, u64); 27] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -74,6 +74,8 @@ impl Config {
             ("live.purchases_in_flight_max", self.live.purchases_in_flight_max as u64),
             ("live.purchase_wait_ms", self.live.purchase_wait_ms),
             ("live.connections", self.live.connections as u64),
+            ("live.replicas_min", self.live.replicas_min as u64),
+            ("live.replicas_wait_ms", self.live.replicas_wait_ms),
             ("sale.workers", self.sale.workers as u64),
             ("sale.channel_capacity", self.sale.channel_capacity as u64),
             ("sale.attempts_max", u64::from(self.sale.attempts_max)),
@@ -128,8 +130,26 @@ impl Config {
         if !["redis://", "rediss://"].iter().any(|scheme| redis.starts_with(scheme)) {
             problems.push("live.url must look like redis://[user:password@]host:port/0".to_owned());
         }
+        let missing = [
+            ("tls", cfg!(feature = "tls"), redis.starts_with("rediss://"), "live.url needs TLS"),
+            ("srv", cfg!(feature = "srv"), mongo.starts_with("mongodb+srv://"), "mongo.uri needs a DNS lookup"),
+            ("s3", cfg!(feature = "s3"), self.media.backend == MediaBackend::S3, "media.backend is \"s3\""),
+        ];
+        for (feature, built, needed, what) in missing {
+            if needed && !built {
+                problems.push(format!(
+                    "{what}, and this binary was built without the feature `{feature}`; build it with --features full"
+                ));
+            }
+        }
         if self.live.key_prefix.contains(['{', '}']) {
             problems.push("live.key_prefix must not contain braces: they would move an event's keys apart".to_owned());
+        }
+        let waits = self.live.durability == Durability::Replicas;
+        if waits && self.live.replicas_wait_ms >= self.live.purchase_deadline_ms {
+            let rule = "live.replicas_wait_ms must be below live.purchase_deadline_ms, which it is a part of; half of it \
+                        leaves time for the decision";
+            problems.push(rule.to_owned());
         }
         if crate::domain::money::currency(&self.catalogue.currency).is_none() {
             problems.push("catalogue.currency must be an ISO 4217 code such as INR".to_owned());
@@ -159,7 +179,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Config, DEMO, TEST};
+    use super::super::{Config, DEMO, Durability, TEST};
 
     #[test]
     fn the_test_layer_is_valid_and_the_bare_defaults_ask_for_their_secrets() {
@@ -176,6 +196,18 @@ mod tests {
         config.live.purchase_deadline_ms = 60_000;
         config.auth.revocation_poll_ms = 5_000;
         assert_eq!(config.validate().unwrap_err().problems.len(), 3);
+    }
+
+    #[test]
+    fn waiting_for_replicas_must_fit_into_a_purchase() {
+        let mut config = Config::with_layer(TEST).unwrap();
+        config.live.replicas_wait_ms = config.live.purchase_deadline_ms;
+        config.validate().unwrap();
+        config.live.durability = Durability::Replicas;
+        let error = config.validate().unwrap_err();
+        assert!(error.to_string().contains("live.replicas_wait_ms must be below"), "{error}");
+        config.live.replicas_wait_ms -= 1;
+        config.validate().unwrap();
     }
 
     #[test]

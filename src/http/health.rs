@@ -34,6 +34,14 @@ pub(super) struct ReadyBody {
     database: &'static str,
     /// Whether the process is shutting down.
     stopping: bool,
+    /// What an answered reservation is safe from, by the configuration: `none`, `everysec`, `always` or `replicas`.
+    durability: &'static str,
+    /// Whether Redis keeps that now, and evicts nothing. No reason to be not ready: that would take this process, and every
+    /// other one, away from the buyers of a sale that runs. It is reported for an operator, and no sale opens meanwhile.
+    durability_kept: bool,
+    /// Why not, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    durability_problem: Option<String>,
 }
 
 /// Says whether the process can do its work: it runs a real script and a real query.
@@ -45,14 +53,23 @@ pub(super) async fn ready(State(app): State<AppState>) -> (StatusCode, Json<Read
         app.mongo().ping().await?;
         app.mongo().orders.has_unique_index().await
     };
-    let (live_store, database) = tokio::join!(app.live().probe(), database);
+    let (live_store, unsafe_for_sales, database) =
+        tokio::join!(app.live().probe(), app.live().unsafe_for_sales(), database);
     let stopping = app.tasks().shutdown().is_cancelled();
     let live_store = word(live_store.map(|()| true));
     let database = word(database);
     let ready = live_store == OK && database == OK && !stopping;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = if ready { "ready" } else { "not_ready" };
-    (status, Json(ReadyBody { status: word, live_store, database, stopping }))
+    let durability = app.live().promise().level.as_str();
+    let durability_problem = match unsafe_for_sales {
+        Ok(shortfall) => shortfall.map(|shortfall| shortfall.to_string()),
+        Err(_) => Some("the live store does not answer".to_owned()),
+    };
+    let durability_kept = durability_problem.is_none();
+    let body =
+        ReadyBody { status: word, live_store, database, stopping, durability, durability_kept, durability_problem };
+    (status, Json(body))
 }
 
 const OK: &str = "ok";

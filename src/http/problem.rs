@@ -108,6 +108,7 @@ pub const fn status(code: Code) -> StatusCode {
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::LiveStoreUnsafe
+        | Code::DatabaseUnsafe
         | Code::DeadlineExceeded
         | Code::LiveStoreUnavailable
         | Code::LiveRecordDamaged
@@ -139,9 +140,9 @@ pub(super) async fn finish(request: Request, next: Next) -> Response {
     let (error, status) = (&problem.error, response.status());
     if status == StatusCode::SERVICE_UNAVAILABLE {
         // Somebody else's outage, or our own queues being full: many at once, and the metrics count them.
-        tracing::warn!(request_id = %id, %method, path, code = error.code().as_str(), cause = %chain(error), "request failed");
+        tracing::warn!(request_id = %id, %method, path, code = error.code().as_str(), cause = %error.chain(), "request failed");
     } else if status.is_server_error() {
-        tracing::error!(request_id = %id, %method, path, code = error.code().as_str(), cause = %chain(error), "request failed");
+        tracing::error!(request_id = %id, %method, path, code = error.code().as_str(), cause = %error.chain(), "request failed");
     } else {
         tracing::debug!(request_id = %id, %method, path, code = error.code().as_str(), "request refused");
     }
@@ -177,16 +178,4 @@ fn retry_after_s(error: &Error, status: StatusCode) -> Option<u64> {
         _ if status == StatusCode::SERVICE_UNAVAILABLE => Some(1),
         _ => None,
     }
-}
-
-/// An error and its causes, for the log.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -38,7 +38,6 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     durable: Arc<D>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
-    persistence: config::Persistence,
     stopped_status_ttl_s: u64,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
@@ -65,7 +64,6 @@ impl<L, D> Sale<L, D> {
             durable,
             clock,
             config: config.sale.clone(),
-            persistence: config.live.persistence,
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             process,
         }

@@ -13,7 +13,6 @@
 
 use super::projector::{lost, project};
 use super::{Durable, Sale};
-use crate::config::Persistence;
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::{SaleAction, SaleStatus};
@@ -182,21 +181,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     /// A sale does not open on a server that may throw it away, or without the index that settles it exactly once.
     async fn require_safe_stores(&self) -> Result<()> {
-        let facts = self.live.server_facts().await?;
-        if facts.eviction_policy != "noeviction" {
-            return Err(Error::refused(
-                Code::LiveStoreUnsafe,
-                "the live store may evict a running sale: set its maxmemory-policy to noeviction",
-            ));
-        }
-        if self.persistence == Persistence::Aof && !facts.append_only {
-            return Err(Error::refused(
-                Code::LiveStoreUnsafe,
-                "the live store would lose a running sale with a crash: set its appendonly to yes, or live.persistence to none",
-            ));
+        if let Some(shortfall) = self.live.unsafe_for_sales().await? {
+            return Err(Error::refused(Code::LiveStoreUnsafe, shortfall.to_string()));
         }
         if !self.durable.settles_once().await? {
-            return Err(Error::internal("opening a sale", "the unique index on orders.reservationId is missing"));
+            return Err(Error::refused(
+                Code::DatabaseUnsafe,
+                "the database has no unique index on orders.reservationId, which settles each reservation once: make it \
+                 (docs/operations.md, database_unsafe), then open the sale again",
+            ));
         }
         Ok(())
     }

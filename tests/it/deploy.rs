@@ -167,6 +167,8 @@ fn what_a_service_of_compose_depends_on_exists_and_can_come_true() {
 fn compose_runs_redis_so_that_a_sale_survives() {
     let redis = &compose().services["redis"];
     assert!(has(&redis.command, &["--appendonly", "yes"]));
+    let level = defaults().pointer("/live/durability").unwrap().as_str().unwrap().to_owned();
+    assert!(has(&redis.command, &["--appendfsync", &level]), "the API's level is {level}");
     assert!(has(&redis.command, &["--maxmemory-policy", "noeviction"]));
     assert!(redis.volumes.iter().any(|volume| volume.ends_with(":/data")));
 }
@@ -255,7 +257,7 @@ fn the_image_runs_as_nobody_in_particular() {
     assert_eq!(last("STOPSIGNAL"), "SIGTERM");
     assert_eq!(last("ENTRYPOINT"), r#"["orbit"]"#);
     assert!(last("HEALTHCHECK").ends_with(r#"CMD ["orbit", "healthcheck"]"#));
-    assert!(dockerfile.contains("cargo build --release --locked --bin orbit"));
+    assert!(dockerfile.contains("cargo build --release --locked --features full --bin orbit"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod admin;
 mod check;
 mod demo;
+mod doctor;
 mod healthcheck;
 mod migrate;
 mod openapi;
@@ -40,6 +41,8 @@ enum Command {
     Admin(admin::AdminCommand),
     /// Print openapi.yaml, or check that a file is up to date.
     Openapi(openapi::OpenapiArgs),
+    /// Look whether this machine, its configuration and its servers are fit to run the service.
+    Doctor(doctor::DoctorArgs),
     /// Ask a running service whether it is ready; for container health checks.
     Healthcheck(healthcheck::HealthcheckArgs),
 }
@@ -65,6 +68,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Migrate(args) => migrate::run(args, config()?).await,
         Command::Admin(command) => admin::run(command, config()?).await,
         Command::Openapi(args) => openapi::run(&args),
+        Command::Doctor(args) => doctor::run(&args, Config::read(cli.config.as_deref())).await,
         Command::Healthcheck(args) => healthcheck::run(&args).await,
     }
 }

@@ -6,6 +6,7 @@
 mod bookings;
 mod catalogue;
 mod confirm;
+mod durability;
 mod hold;
 mod journal;
 pub mod keys;
@@ -13,6 +14,7 @@ pub mod link;
 mod opening;
 mod project;
 mod remove;
+mod replicas;
 mod reserve;
 mod restore;
 pub mod scripts;
@@ -28,16 +30,17 @@ use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 
 pub use bookings::{BookingRead, StoredBooking};
+pub use durability::{Promise, Shortfall};
 pub use hold::Held;
 pub use journal::{EntryRead, JournalBatch, JournalEntry};
 pub use opening::OpeningToken;
 pub use project::Projected;
 pub use remove::Removed;
 pub use restore::{Restored, Restoring};
-pub use server::ServerFacts;
+pub use server::{AppendFsync, ServerFacts};
 pub use transition::Transitioned;
 
-use crate::config;
+use crate::config::{self, Durability};
 use crate::error::{Dependency, Error, Result};
 use keys::Keys;
 use link::{Link, ServerRun, TcpLink, Wire};
@@ -56,6 +59,10 @@ pub struct Live<L = TcpLink> {
     purchase_wait: Duration,
     /// Purchases at Redis at once. Fair: whoever came first goes first.
     purchase_turns: Semaphore,
+    /// One for each turn if purchases wait for replicas; otherwise none, and purchases share the others.
+    waiting_links: Vec<L>,
+    next_waiting: AtomicUsize,
+    promise: Promise,
 }
 
 impl<L> std::fmt::Debug for Live<L> {
@@ -73,8 +80,11 @@ impl Live {
         let client = redis::Client::open(config.url.expose_secret())
             .map_err(|error| Error::unavailable(Dependency::LiveStore, "reading live.url", error))?;
         let deadline = Duration::from_millis(config.deadline_ms);
-        let links = (0..config.connections).map(|_| TcpLink::new(client.clone(), deadline)).collect();
-        let live = Self::over(links, config);
+        let link = |_| TcpLink::new(client.clone(), deadline);
+        let mut live = Self::over((0..config.connections).map(link).collect(), config);
+        if config.durability == Durability::Replicas {
+            live.waiting_links = (0..config.purchases_in_flight_max).map(link).collect();
+        }
         live.load_scripts().await?;
         Ok(live)
     }
@@ -94,6 +104,9 @@ impl<L: Link> Live<L> {
             purchase_deadline: Duration::from_millis(config.purchase_deadline_ms),
             purchase_wait: Duration::from_millis(config.purchase_wait_ms),
             purchase_turns: Semaphore::new(config.purchases_in_flight_max),
+            waiting_links: Vec::new(),
+            next_waiting: AtomicUsize::new(0),
+            promise: Promise::from(config),
         }
     }
 
@@ -122,21 +135,16 @@ impl<L: Link> Live<L> {
     /// # Errors
     /// When one of them does not answer within the deadline.
     pub async fn ping(&self) -> Result<Option<ServerRun>> {
-        let mut runs = Vec::with_capacity(self.links.len());
-        for link in &self.links {
+        let ping = async |link: &L| {
             let call = async {
                 let mut wire = link.wire().await?;
                 redis::cmd("PING").query_async::<String>(&mut wire).await?;
                 Ok(wire.run())
             };
-            match self.within("pinging the live store", call).await {
-                Ok(run) => runs.push(run),
-                Err(error) => {
-                    link.give_up();
-                    return Err(error);
-                }
-            }
-        }
+            self.within("pinging the live store", call).await.inspect_err(|_| link.give_up())
+        };
+        let all = self.links.iter().chain(&self.waiting_links);
+        let runs = futures::future::try_join_all(all.map(ping)).await?;
         let first = runs.first().copied();
         Ok(first.filter(|first| runs.iter().all(|run| run == first)))
     }
@@ -156,6 +164,14 @@ impl<L: Link> Live<L> {
     async fn wire(&self) -> redis::RedisResult<L::Wire> {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % self.links.len();
         self.links[index].wire().await
+    }
+
+    /// `WAIT` holds up what comes behind it on its connection, so a purchase that waits for replicas has one that is free:
+    /// there are as many as there are turns, and they take turns as well. A replica that stalls costs each buyer one wait,
+    /// and nobody else anything.
+    async fn waiting_wire(&self) -> redis::RedisResult<L::Wire> {
+        let links = if self.waiting_links.is_empty() { &self.links } else { &self.waiting_links };
+        links[self.next_waiting.fetch_add(1, Ordering::Relaxed) % links.len()].wire().await
     }
 
     async fn within<T>(&self, doing: &'static str, call: impl Future<Output = redis::RedisResult<T>>) -> Result<T> {

@@ -2,7 +2,8 @@
 
 use super::link::{Link, Wire};
 use super::scripts::{self, Reply};
-use super::{Live, within};
+use super::{Live, replicas, within};
+use crate::config::Durability;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::OrderStatus;
@@ -13,8 +14,8 @@ impl<L: Link> Live<L> {
     /// Decides one reservation.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] of the live store: the outcome is unknown; the same buyer asking again learns it. Of our
-    /// capacity: it was not tried.
+    /// [`Error::Unavailable`] of the live store: the outcome is unknown, or too few replicas have it; the same buyer asking
+    /// again learns it. Of our capacity: it was not tried.
     /// [`Error::Damaged`]: the live record is wrong; nothing was changed.
     pub async fn reserve(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
         let (user, product, event) = (request.user, request.product, request.event);
@@ -31,21 +32,32 @@ impl<L: Link> Live<L> {
             .arg(event.to_string())
             .arg(&request.reservation_id)
             .arg(request.quantity)
-            .arg(&request.idempotency_key);
+            .arg(&request.idempotency_key)
+            .arg(if self.promise.level == Durability::Replicas { "1" } else { "" });
         let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
             .await
             .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
+        if self.promise.level == Durability::Replicas {
+            let (parts, acknowledged) = within(self.purchase_deadline, "reserve", async {
+                replicas::run_and_wait(&call, self.promise, self.recognised(self.waiting_wire().await?)?).await
+            })
+            .await?;
+            let outcome = decode(&Reply::new("reserve", parts), user, product, event)?;
+            return replicas::require_acknowledged(outcome, acknowledged, self.promise);
+        }
         let parts = within(self.purchase_deadline, "reserve", async {
-            let wire = self.wire().await?;
-            if !self.trusts(wire.run()) {
-                return Err(
-                    (redis::ErrorKind::Io, "the server behind the address changed; it is not recognised yet").into()
-                );
-            }
-            scripts::run(&call, wire).await
+            scripts::run(&call, self.recognised(self.wire().await?)?).await
         })
         .await?;
         decode(&Reply::new("reserve", parts), user, product, event)
+    }
+
+    /// Only a server that knows every durable order decides purchases.
+    fn recognised(&self, wire: L::Wire) -> redis::RedisResult<L::Wire> {
+        if self.trusts(wire.run()) {
+            return Ok(wire);
+        }
+        Err((redis::ErrorKind::Io, "the server behind the address changed; it is not recognised yet").into())
     }
 }
 

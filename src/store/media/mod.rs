@@ -4,6 +4,7 @@
 //! only concern the record that named it.
 
 mod filesystem;
+#[cfg_attr(not(feature = "s3"), path = "no_s3.rs")]
 mod s3;
 
 use std::future::Future;
@@ -50,7 +51,8 @@ impl Media {
                 Backend::Filesystem(within(deadline, "opening the media folder", folder).await?)
             }
             MediaBackend::S3 => {
-                let bucket = Bucket::new(&config.s3);
+                let bucket = Bucket::open(&config.s3)
+                    .map_err(|error| Error::unavailable(Dependency::Media, "opening the bucket", error))?;
                 within(deadline, "looking for the bucket", bucket.check()).await?;
                 Backend::S3(bucket)
             }

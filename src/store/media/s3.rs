@@ -25,7 +25,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn new(config: &S3Media) -> Self {
+    pub(super) fn open(config: &S3Media) -> Result<Self, Source> {
         let secret = config.secret_access_key.expose_secret();
         let credentials = Credentials::new(&config.access_key_id, secret, None, None, "configuration");
         let settings = aws_sdk_s3::Config::builder()
@@ -39,7 +39,7 @@ impl Bucket {
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
             .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
             .build();
-        Self { client: Client::from_conf(settings), name: config.bucket.clone() }
+        Ok(Self { client: Client::from_conf(settings), name: config.bucket.clone() })
     }
 
     /// Whether the bucket is there and our credentials open it.

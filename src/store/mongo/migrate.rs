@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::Mongo;
 use super::error::within;
+use super::indexes::DeclaredIndex;
 use crate::error::{Dependency, Error, Result};
 
 /// Every migration, in order.
@@ -28,8 +29,9 @@ struct Migration {
     id: String,
     #[expect(dead_code, reason = "for people")]
     about: String,
-    apply: Vec<serde_json::Value>,
-    revert: Vec<serde_json::Value>,
+    // Documents, which keep the order of their fields, as it stands in the file: an index is its fields in that order.
+    apply: Vec<Document>,
+    revert: Vec<Document>,
 }
 
 /// One line of `orbit migrate`.
@@ -39,6 +41,8 @@ pub struct MigrationState {
     pub id: String,
     /// Whether it is in the ledger.
     pub applied: bool,
+    /// Whether its file was changed after it was applied.
+    pub changed: bool,
 }
 
 impl Mongo {
@@ -60,11 +64,24 @@ impl Mongo {
     /// When the database does not answer.
     pub async fn migrations(&self) -> Result<Vec<MigrationState>> {
         let ledger = self.ledger().await?;
-        let states = parsed()?.into_iter().map(|(migration, _)| {
-            let applied = ledger.iter().any(|row| text(row, "_id") == Some(&migration.id));
-            MigrationState { id: migration.id, applied }
+        let states = parsed()?.into_iter().map(|(migration, checksum)| {
+            let row = ledger.iter().find(|row| text(row, "_id") == Some(&migration.id));
+            let changed = row.is_some_and(|row| text(row, "checksum") != Some(&checksum));
+            MigrationState { id: migration.id, applied: row.is_some(), changed }
         });
         Ok(states.collect())
+    }
+
+    /// Ids in the ledger that this version does not have: a newer one has migrated the database.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn newer_migrations(&self) -> Result<Vec<String>> {
+        let known = parsed()?;
+        let ledger = self.ledger().await?;
+        let ids = ledger.iter().filter_map(|row| text(row, "_id"));
+        let unknown = ids.filter(|id| known.iter().all(|(migration, _)| migration.id != *id));
+        Ok(unknown.map(ToOwned::to_owned).collect())
     }
 
     /// Takes the newest applied migration back, and returns its id.
@@ -109,13 +126,11 @@ impl Mongo {
     }
 
     /// Commands are idempotent (creating what exists is no error), so that a migration cut short can run again.
-    async fn run_all(&self, id: &str, commands: &[serde_json::Value]) -> Result<()> {
+    async fn run_all(&self, id: &str, commands: &[Document]) -> Result<()> {
         const EXISTS: i32 = 48;
         const NOT_FOUND: [i32; 2] = [26, 27];
         for command in commands {
-            let document = bson::serialize_to_document(command)
-                .map_err(|error| Error::internal("reading a migration", format!("{id}: {error}")))?;
-            let call = self.database.run_command(document);
+            let call = self.database.run_command(command.clone());
             match tokio::time::timeout(Duration::from_secs(60), call.into_future()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => match error.kind.as_ref() {
@@ -153,6 +168,24 @@ impl Mongo {
 
 fn text<'a>(row: &'a Document, name: &str) -> Option<&'a str> {
     row.get_str(name).ok()
+}
+
+/// The indexes that these migrations leave behind.
+pub(super) fn declared_indexes(applied: &[String]) -> Result<Vec<DeclaredIndex>> {
+    let mut declared = Vec::new();
+    for (migration, _) in parsed()?.into_iter().filter(|(migration, _)| applied.contains(&migration.id)) {
+        for command in &migration.apply {
+            if let (Ok(collection), Ok(specs)) = (command.get_str("createIndexes"), command.get_array("indexes")) {
+                let specs = specs.iter().filter_map(bson::Bson::as_document).cloned();
+                declared.extend(specs.map(|spec| DeclaredIndex { collection: collection.to_owned(), spec }));
+            } else if let (Ok(collection), Ok(name)) = (command.get_str("dropIndexes"), command.get_str("index")) {
+                declared.retain(|index| index.collection != collection || index.name() != name);
+            } else if let Ok(collection) = command.get_str("drop") {
+                declared.retain(|index| index.collection != collection);
+            }
+        }
+    }
+    Ok(declared)
 }
 
 fn parsed() -> Result<Vec<(Migration, String)>> {

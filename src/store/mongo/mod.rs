@@ -7,6 +7,7 @@ pub mod audit;
 pub mod dead_letters;
 mod error;
 pub mod events;
+pub mod indexes;
 pub mod leases;
 pub mod media_ledger;
 pub mod migrate;
@@ -15,6 +16,7 @@ pub mod products;
 mod query;
 pub mod replica_set;
 pub mod revocations;
+pub mod server;
 pub mod verifications;
 
 use std::time::Duration;
@@ -63,9 +65,7 @@ impl Mongo {
     /// When the server does not answer within the deadline.
     pub async fn connect(config: &config::Mongo) -> Result<Self> {
         let deadline = Duration::from_millis(config.deadline_ms);
-        let mut options = ClientOptions::parse(config.uri.expose_secret())
-            .await
-            .map_err(|error| Error::unavailable(Dependency::Database, "reading mongo.uri", error))?;
+        let mut options = ClientOptions::parse(config.uri.expose_secret()).await.map_err(unreadable_uri)?;
         options.app_name = Some("orbit".to_owned());
         options.connect_timeout = Some(deadline);
         options.server_selection_timeout = Some(deadline);
@@ -120,6 +120,18 @@ impl Mongo {
     /// Closes every connection.
     pub async fn close(&self) {
         self.client.clone().shutdown().await;
+    }
+}
+
+/// The driver quotes what it cannot read, which may be a part of the password.
+fn unreadable_uri(error: mongodb::error::Error) -> Error {
+    const DOING: &str = "reading mongo.uri";
+    match error.kind.as_ref() {
+        mongodb::error::ErrorKind::InvalidArgument { .. } => {
+            let what = "it must look like mongodb://[user:password@]host:port/?options, percent-encoded";
+            Error::unavailable(Dependency::Database, DOING, what)
+        }
+        _ => Error::unavailable(Dependency::Database, DOING, error),
     }
 }
 

@@ -41,7 +41,7 @@ pub async fn config() -> Config {
     let mut config = Config::with_layer(TEST).unwrap();
     config.live.url = servers.redis_url.clone().into();
     config.live.key_prefix = format!("t{unique}:");
-    config.live.persistence = orbit::config::Persistence::None;
+    config.live.durability = orbit::config::Durability::None;
     config.mongo.uri = servers.mongo_uri.clone().into();
     config.mongo.database = format!("t{unique}");
     config.media.filesystem.dir = std::env::temp_dir().join(format!("orbit-test-{unique}"));

@@ -1,11 +1,23 @@
 //! The service as a process of its own, to be killed.
 
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use orbit::config::{Config, ExposeSecret};
 use orbit::supervisor::free_port;
 use tokio::process::{Child, Command};
+
+/// The binary without anything of this environment but the path to programs.
+pub fn orbit() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_orbit"));
+    command.env_clear().envs(std::env::var("PATH").map(|path| ("PATH", path))).kill_on_drop(true);
+    command
+}
+
+/// All that it said.
+pub fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
 
 /// `orbit serve`, running.
 pub struct OrbitProcess {
@@ -70,7 +82,7 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("MONGO__POOL_MAX", "10".to_owned()),
         set("LIVE__URL", config.live.url.expose_secret().to_owned()),
         set("LIVE__KEY_PREFIX", config.live.key_prefix.clone()),
-        set("LIVE__PERSISTENCE", "none".to_owned()),
+        set("LIVE__DURABILITY", config.live.durability.as_str().to_owned()),
         set("SALE__OPENING_TTL_MS", config.sale.opening_ttl_ms.to_string()),
         set("SALE__RECOVERY_INTERVAL_MS", config.sale.recovery_interval_ms.to_string()),
         set("SALE__DRAIN_INTERVAL_MS", config.sale.drain_interval_ms.to_string()),

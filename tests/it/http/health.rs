@@ -9,7 +9,10 @@ async fn a_process_that_can_work_says_so() {
     let app = TestApp::start().await;
     assert_eq!(app.anonymous().get("/health/live").await.expect(200), json!({ "status": "live" }));
     let ready = app.anonymous().get("/health/ready").await.expect(200);
-    let expected = json!({ "status": "ready", "liveStore": "ok", "database": "ok", "stopping": false });
+    let expected = json!({
+        "status": "ready", "liveStore": "ok", "database": "ok", "stopping": false,
+        "durability": "none", "durabilityKept": true,
+    });
     assert_eq!(ready, expected);
     app.finish().await;
 }
@@ -27,6 +30,7 @@ async fn without_redis_it_lives_but_is_not_ready_and_comes_back_by_itself() {
     assert_eq!(reply.status, 503, "{}", reply.body);
     assert_eq!((&reply.body["status"], &reply.body["liveStore"]), (&json!("not_ready"), &json!("unavailable")));
     assert_eq!(reply.body["database"], "ok");
+    assert_eq!(reply.body["durabilityKept"], false);
     app.anonymous().get("/health/live").await.expect(200);
     // What needs no Redis works.
     app.buyer().await.get("/api/auth/check").await.expect(200);

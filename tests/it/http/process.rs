@@ -1,28 +1,17 @@
 //! The process: how it stops, why it does not start, and the commands beside it.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use orbit::config::Config;
-use tokio::io::AsyncWriteExt;
+use orbit::config::{Config, Durability};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::Command;
 
 use super::read_until;
-use crate::harness::process::{OrbitProcess, environment};
+use crate::harness::process::{OrbitProcess, environment, orbit, text};
 use crate::harness::{Actor, PASSWORD, TestApp, config, eventually, pictures};
-
-/// The binary without anything of this environment but the path to programs.
-fn orbit() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_orbit"));
-    command.env_clear().envs(std::env::var("PATH").map(|path| ("PATH", path))).kill_on_drop(true);
-    command
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
 
 #[tokio::test]
 async fn on_sigterm_a_running_upload_is_answered_and_nobody_new_is_let_in() {
@@ -109,7 +98,8 @@ async fn a_bad_configuration_stops_the_start_with_a_sentence_for_each_setting() 
         ("ORBIT__AUTH__JWT_SECRET", "short-secret", "auth.jwt_secret"),
         ("ORBIT__SERVER__PORT", "many", "server.port"),
         ("ORBIT__SERVER__PORT", "70000", "server.port"),
-        ("ORBIT__LIVE__PERSISTENCE", "perhaps", "live.persistence"),
+        ("ORBIT__LIVE__DURABILITY", "perhaps", "live.durability"),
+        ("ORBIT__LIVE__PERSISTENCE", "aof", "persistence"),
         ("ORBIT__LIVE__URL", "localhost:6379", "live.url"),
         ("ORBIT__MONGO__URI", "postgres://localhost", "mongo.uri"),
         ("ORBIT__SALE__WORKERS", "0", "sale.workers"),
@@ -184,4 +174,31 @@ async fn the_health_check_command_agrees_with_the_service() {
     let output = orbit().args(["healthcheck", "--url", &url]).output().await.unwrap();
     assert!(!output.status.success());
     assert!(text(&output).contains("does not answer"), "{}", text(&output));
+}
+
+#[tokio::test]
+async fn a_start_says_what_a_crash_can_lose_and_whether_the_server_is_worse() {
+    let mut config = config().await;
+    for (level, kept) in [(Durability::Everysec, true), (Durability::Always, false)] {
+        config.live.durability = level;
+        let mut variables = environment(&config, 0);
+        variables.retain(|(name, _)| name != "ORBIT__LOG__FILTER");
+        let mut process = orbit().arg("serve").envs(variables).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let line: Value = serde_json::from_str(&line).unwrap();
+            let serving = line["message"] == "serving";
+            said.push(line);
+            if serving {
+                break;
+            }
+        }
+        process.kill().await.unwrap();
+        let durability = said.iter().find(|line| line["message"] == "durability").unwrap();
+        assert_eq!((&durability["level"], &durability["at_risk"]), (&json!(level.as_str()), &json!(level.at_risk())));
+        let broken = said.iter().find(|line| line["message"].as_str().unwrap().starts_with("durability is not kept"));
+        assert_eq!(broken.is_none(), kept, "{said:?}");
+        assert!(broken.is_none_or(|line| line["problem"].as_str().unwrap().contains("appendfsync")), "{said:?}");
+    }
 }

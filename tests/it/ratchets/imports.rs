@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/telemetry/", &["telemetry", "config"]),
     ("src/supervisor/", &["supervisor"]),
     ("src/load/", &["load", "domain"]),
+    ("src/doctor/", &["doctor", "store", "domain", "error", "config"]),
     ("src/sale/", &["sale", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/accounts/", &["accounts", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/catalogue/", &["catalogue", "store", "auth", "domain", "error", "task", "config", "telemetry"]),

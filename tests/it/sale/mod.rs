@@ -1,9 +1,13 @@
 //! The live sale.
 
+mod crashes;
+mod durability;
 mod durable_orders;
 mod faults;
 mod first;
+mod large;
 mod lifecycle;
+mod load;
 mod opening;
 mod races;
 mod recovery;

@@ -1,0 +1,108 @@
+//! A large sale: opened, sold, settled and cleaned up page by page, whatever its size.
+//!
+//! The suite plays a small one. `ORBIT_TEST_PRODUCTS=100000 ORBIT_TEST_RESERVATIONS=1000000 cargo test --test it large`
+//! plays the size that Orbit is built for, and then also holds the service to its memory and Redis to its slow log.
+
+use std::time::Instant;
+
+use futures::StreamExt;
+use orbit::domain::event::SalePhase;
+use orbit::domain::ids::UserId;
+use orbit::domain::reservation::{ReserveOutcome, ReserveRequest};
+use orbit::store::mongo::new_id;
+
+use super::{assert_only_the_status_is_left, command, event_id, phase, prepared_large, product_id, without_hurry};
+use crate::harness::process::OrbitProcess;
+use crate::harness::{self, LiveSale, TestApp};
+
+const MEMORY_MIB_MAX: u64 = 256;
+const COMMAND_MICROS_MAX: &str = "10000";
+
+fn size(name: &str, small: usize) -> (usize, bool) {
+    std::env::var(name).map_or((small, false), |text| (text.parse().unwrap(), true))
+}
+
+/// The most memory that a process has ever held, in MiB.
+fn peak_mib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// Reservations by buyers of their own, spread over the products.
+async fn sell(app: &TestApp, sale: &LiveSale, count: usize) {
+    let event = event_id(sale);
+    let products: Vec<_> = (0..sale.products.len()).map(|number| product_id(sale, number)).collect();
+    futures::stream::iter(0..count)
+        .map(|number| {
+            let request = ReserveRequest {
+                user: UserId::from_bytes(new_id()),
+                product: products[number % products.len()],
+                event,
+                quantity: 1,
+                reservation_id: uuid::Uuid::now_v7().to_string(),
+                idempotency_key: String::new(),
+            };
+            async move {
+                let outcome = app.app().sale().reserve(&request).await.unwrap();
+                assert!(matches!(outcome, ReserveOutcome::Reserved(_)), "{outcome:?}");
+            }
+        })
+        .buffer_unordered(64)
+        .for_each(|()| std::future::ready(()))
+        .await;
+}
+
+#[tokio::test]
+async fn a_large_sale_is_opened_sold_settled_and_cleaned_up_in_bounded_steps() {
+    let (products, _) = size("ORBIT_TEST_PRODUCTS", 1_500);
+    let (reservations, full) = size("ORBIT_TEST_RESERVATIONS", 6_000);
+    let (redis, mongo) = (harness::own_redis().await, harness::own_mongo().await);
+    let mut config = without_hurry(harness::config().await);
+    config.live.url = redis.url().into();
+    config.mongo.uri = mongo.uri().into();
+    let process = OrbitProcess::start(&config).await;
+    // This process only prepares and buys; the other one opens, drains and settles.
+    config.sale.drain_interval_ms = 3_600_000;
+    config.sale.recovery_interval_ms = 3_600_000;
+    let app = TestApp::with(config).await;
+    let sale = prepared_large(&app, products, u32::try_from(reservations / products + 1).unwrap()).await;
+    let there = LiveSale {
+        seller: sale.seller.at(process.url.clone()),
+        event: sale.event.clone(),
+        products: sale.products.clone(),
+    };
+    let _: () = command(app.config(), &["CONFIG", "SET", "slowlog-log-slower-than", COMMAND_MICROS_MAX]).await;
+    let _: () = command(app.config(), &["CONFIG", "SET", "slowlog-max-len", "1024"]).await;
+
+    let started = Instant::now();
+    there.control("Live").await.expect(200);
+    let opened = started.elapsed();
+    sell(&app, &sale, reservations).await;
+    let sold = started.elapsed() - opened;
+    let ending = Instant::now();
+    let ended = loop {
+        let answer = there.control("End").await;
+        if answer.status != 202 {
+            break answer.expect(200);
+        }
+    };
+    let settled = ending.elapsed();
+
+    assert_eq!((&ended["orders"], &ended["deadLetters"]), (&reservations.into(), &0.into()));
+    assert_eq!(phase(app.app(), &sale).await, SalePhase::Settled);
+    assert_only_the_status_is_left(app.app(), &sale).await;
+    sale.assert_sound(app.app()).await;
+    let (peak, slow) = (peak_mib(process.pid()), command::<u64>(app.config(), &["SLOWLOG", "LEN"]).await);
+    let worst: redis::Value = command(app.config(), &["SLOWLOG", "GET", "3"]).await;
+    println!(
+        "{products} products opened in {opened:?}, {reservations} reservations sold in {sold:?}, the rest settled in \
+         {settled:?}; the service held at most {peak} MiB; {slow} slow commands {worst:?}"
+    );
+    if full {
+        assert!(peak < MEMORY_MIB_MAX, "{peak} MiB");
+        assert_eq!(slow, 0, "{worst:?}");
+    }
+    process.kill().await;
+    app.finish().await;
+}
