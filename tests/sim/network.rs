@@ -44,7 +44,9 @@ impl Network {
                 }
                 Loss::Nothing => {
                     let result = work();
-                    sleep(journey.back).await;
+                    if !journey.back.is_zero() {
+                        sleep(journey.back).await;
+                    }
                     // The sender may have given up.
                     drop(reply.send(result));
                     return;

@@ -80,6 +80,7 @@ fn reserve(random: &mut StdRng) -> Line {
     arguments.push(format!("reservation-{}", random.random_range(0..1000)));
     arguments.push(quantity);
     arguments.push(pick(random, &["", "", "key-1", "key-2"]));
+    arguments.push(pick(random, &["", "", "1"]));
     call("reserve", names, arguments)
 }
 

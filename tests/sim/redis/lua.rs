@@ -58,8 +58,8 @@ pub struct Engine {
     /// Calls a script so that its failure is a value.
     protected: Function,
     scripts: BTreeMap<String, Function>,
-    /// What is replaced in a script's text before it is compiled.
-    patch: Option<(&'static str, &'static str)>,
+    /// What is replaced in a script's text before it is compiled, and by what.
+    patch: &'static [(&'static str, &'static str)],
 }
 
 impl Engine {
@@ -72,11 +72,11 @@ impl Engine {
         let host = lua.create_table()?;
         let (globals, environment) = lua.load(SANDBOX).call(&host)?;
         let protected = lua.globals().get("pcall")?;
-        Ok(Self { lua, host, globals, environment, protected, scripts: BTreeMap::new(), patch: None })
+        Ok(Self { lua, host, globals, environment, protected, scripts: BTreeMap::new(), patch: &[] })
     }
 
-    pub const fn patch(&mut self, from: &'static str, to: &'static str) {
-        self.patch = Some((from, to));
+    pub const fn patch(&mut self, changes: &'static [(&'static str, &'static str)]) {
+        self.patch = changes;
     }
 
     /// Compiles a script and keeps it under its hash, which is returned.
@@ -84,7 +84,7 @@ impl Engine {
         let source = String::from_utf8_lossy(source);
         let hash = redis::Script::new(&source).get_hash().to_owned();
         if !self.scripts.contains_key(&hash) {
-            let text = self.patch.map_or_else(|| source.to_string(), |(from, to)| source.replace(from, to));
+            let text = self.patch.iter().fold(source.to_string(), |text, (from, to)| text.replace(from, to));
             let chunk = self.lua.load(text).set_name("@user_script").set_environment(self.environment.clone());
             let compiled = chunk.into_function().map_err(|error| format!("ERR Error compiling script: {error}"))?;
             self.scripts.insert(hash.clone(), compiled);

@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, shown};
 use super::commands::{self, Command, Effect};
+use super::glob;
 use super::keyspace::Keyspace;
 use super::lua::Engine;
 use super::number::integer;
@@ -79,9 +80,9 @@ impl Redis {
         self.observer = Some(observer);
     }
 
-    /// Makes every script that contains `from` run with `to` in its place, under the hash that it always had.
-    pub fn patch_scripts(&mut self, from: &'static str, to: &'static str) {
-        self.engine.patch(from, to);
+    /// Makes scripts run with other texts in the place of some of theirs, under the hash that they always had.
+    pub const fn patch_scripts(&mut self, changes: &'static [(&'static str, &'static str)]) {
+        self.engine.patch(changes);
     }
 
     /// Every key with its value, for checks.
@@ -192,10 +193,11 @@ impl Redis {
         Err("ERR unknown subcommand or wrong number of arguments for 'script' command".to_owned())
     }
 
-    fn settings(&self) -> [(&'static str, &'static str); 4] {
+    fn settings(&self) -> [(&'static str, &'static str); 5] {
         [
             ("appendonly", "yes"),
             ("appendfsync", "everysec"),
+            ("no-appendfsync-on-rewrite", "no"),
             ("maxmemory", if self.full { "1" } else { "0" }),
             ("maxmemory-policy", "noeviction"),
         ]
@@ -206,7 +208,7 @@ impl Redis {
             return Err("ERR unknown subcommand or wrong number of arguments for 'config' command".to_owned());
         }
         let asked = arguments.word()?.to_ascii_lowercase();
-        let found = self.settings().into_iter().filter(|(name, _)| name.as_bytes() == asked);
+        let found = self.settings().into_iter().filter(|(name, _)| glob::matches(&asked, name.as_bytes()));
         Ok(Reply::list(found.flat_map(|(name, value)| [name, value])))
     }
 

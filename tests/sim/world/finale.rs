@@ -14,7 +14,7 @@ use crate::invariants::{self, Verdict};
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Whatever was under way when the sale was settled has come to its end by then.
-const QUIET: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_secs(3);
 
 impl World {
     pub(super) async fn come_to_rest(&mut self) -> Verdict {
@@ -43,7 +43,7 @@ impl World {
             let control = match (phase, round % 8) {
                 (SalePhase::Draft, 4) => Some(Control::Open),
                 (SalePhase::Live, 4) => Some(Control::Resume),
-                (SalePhase::Live | SalePhase::Stopped, 7) if round > 12 => Some(Control::End),
+                (SalePhase::Live | SalePhase::Stopped, 7) => Some(Control::End),
                 _ => None,
             };
             let process = round as usize % self.directory.lock().unwrap().len();

@@ -19,7 +19,7 @@ use crate::faults::Faults;
 use crate::link::{SharedRedis, SimLink};
 use crate::network::{Life, Line, Network};
 
-const PING_INTERVAL: Duration = Duration::from_millis(500);
+const PING_INTERVAL: Duration = Duration::from_millis(600);
 const PAUSE_BEFORE_RESTART: Duration = Duration::from_millis(300);
 
 /// What there is outside of a process.

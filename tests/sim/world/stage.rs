@@ -41,9 +41,9 @@ channel_capacity = 2
 batch_size_max = 1
 opening_ttl_ms = 3000
 settle_page_size_max = 3
-drain_interval_ms = 400
+drain_interval_ms = 500
 drain_takeover_ms = 1500
-recovery_interval_ms = 700
+recovery_interval_ms = 1000
 lease_ttl_ms = 2500
 [auth]
 jwt_secret = "nobody signs in here, and it is long enough"
@@ -54,8 +54,8 @@ data_key = "dGVzdHMgb25seTogMzIgYnl0ZXMgb2YgYSBrZXkhISE="
 /// Something that is wrong on purpose, to see that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// This text of the scripts is another one.
-    Script { from: &'static str, to: &'static str },
+    /// Some texts of the scripts are others.
+    Script(&'static [(&'static str, &'static str)]),
     /// `reservationId` is not unique.
     NoUniqueIndex,
 }
@@ -141,7 +141,7 @@ impl World {
         let mut database = Database::new(database_clock.clone(), event, products);
         match bug {
             None => {}
-            Some(Bug::Script { from, to }) => redis.patch_scripts(from, to),
+            Some(Bug::Script(changes)) => redis.patch_scripts(changes),
             Some(Bug::NoUniqueIndex) => database.drop_unique_index(),
         }
         let (network, carrying) = Network::new();
