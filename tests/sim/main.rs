@@ -1,1 +1,15 @@
 //! The simulator: seeded schedules run the production Lua and the production recovery logic, with faults.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod clock;
+mod differential;
+mod durable;
+mod faults;
+mod invariants;
+mod ledger;
+mod link;
+mod network;
+mod planted;
+mod redis;
+mod seeds;
+mod world;

@@ -1,0 +1,218 @@
+//! The durable side in memory. It does what the repositories have MongoDB do, and fails when it is told to.
+
+mod database;
+mod orders;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use orbit::domain::account::Standing;
+use orbit::domain::event::{Event, SalePhase};
+use orbit::domain::ids::{EventId, ProductId, UserId};
+use orbit::domain::journal::EntryId;
+use orbit::domain::order::Order;
+use orbit::domain::page::{Listed, Page};
+use orbit::domain::product::Product;
+use orbit::domain::reservation::Reservation;
+use orbit::error::{Dependency, Error, Result};
+use orbit::sale::Durable;
+use orbit::store::mongo::audit::AuditEntry;
+use orbit::store::mongo::orders::Upserted;
+use orbit::store::mongo::products::ProductStream;
+use tokio::time::timeout;
+
+pub use database::Database;
+
+use crate::network::Line;
+
+/// A database that several processes reach.
+pub type SharedDatabase = Arc<Mutex<Database>>;
+
+/// One process's access to it.
+pub struct SimDurable {
+    database: SharedDatabase,
+    line: Line,
+    deadline: Duration,
+}
+
+impl SimDurable {
+    pub const fn new(database: SharedDatabase, line: Line, deadline: Duration) -> Self {
+        Self { database, line, deadline }
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Database) -> T + Send + 'static,
+    ) -> Result<T> {
+        self.ask_or_cut(doing, |database| Some(work(database))).await
+    }
+
+    /// As [`Self::ask`], for work that may stop in the middle: then the connection breaks.
+    async fn ask_or_cut<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Database) -> Option<T> + Send + 'static,
+    ) -> Result<T> {
+        let database = Arc::clone(&self.database);
+        let call = self.line.ask(move || work(&mut database.lock().unwrap()));
+        match timeout(self.deadline, call).await {
+            Ok(Some(Some(answer))) => Ok(answer),
+            Ok(None | Some(None)) => Err(Error::unavailable(Dependency::Database, doing, "the connection broke")),
+            Err(_) => Err(Error::timed_out(Dependency::Database, doing)),
+        }
+    }
+}
+
+impl Durable for SimDurable {
+    async fn event(&self, id: EventId) -> Result<Option<Event>> {
+        self.ask("reading an event", move |database| database.event(id)).await
+    }
+
+    async fn events_in_phases(&self, phases: &[SalePhase], page: Page) -> Result<Listed<Event>> {
+        let phases = phases.to_vec();
+        let wanted = move |event: &Event| phases.contains(&event.phase);
+        self.ask("listing events", move |database| database.events(page, wanted)).await
+    }
+
+    async fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Result<Listed<Event>> {
+        let wanted = move |event: &Event| event.phase == SalePhase::Settled && event.updated_at >= since;
+        self.ask("listing events", move |database| database.events(page, wanted)).await
+    }
+
+    async fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> Result<bool> {
+        let (from, run) = (from.to_vec(), run.map(ToOwned::to_owned));
+        self.ask("moving a sale's phase", move |database| database.move_phase(id, &from, to, run)).await
+    }
+
+    async fn move_phase_of_run(&self, id: EventId, run: &str, from: &[SalePhase], to: SalePhase) -> Result<bool> {
+        let (from, run) = (from.to_vec(), run.to_owned());
+        self.ask("moving a sale's phase", move |database| database.move_phase_of_run(id, &run, &from, to)).await
+    }
+
+    async fn record_drained(&self, id: EventId, position: EntryId) -> Result<()> {
+        self.ask("remembering how far a journal was read", move |database| database.record_drained(id, position)).await
+    }
+
+    async fn freeze(&self, event: EventId, run: &str) -> Result<u64> {
+        let run = run.to_owned();
+        self.ask("freezing a catalogue", move |database| database.freeze(event, &run)).await
+    }
+
+    async fn thaw(&self, event: EventId, run: &str) -> Result<()> {
+        let run = run.to_owned();
+        self.ask("thawing a catalogue", move |database| database.thaw(event, &run)).await
+    }
+
+    async fn frozen(&self, event: EventId, run: &str) -> Result<ProductStream> {
+        let run = run.to_owned();
+        let products = self.ask("reading a catalogue", move |database| database.frozen(event, &run)).await?;
+        let cut = self.line.faults().cut(products.len() + 1);
+        let broken = || Err(Error::unavailable(Dependency::Database, "reading a catalogue", "the cursor broke"));
+        let whole = cut.unwrap_or(products.len());
+        let rows = products.into_iter().take(whole).map(Ok).chain(cut.map(|_| broken()));
+        Ok(Box::pin(futures::stream::iter(rows.collect::<Vec<_>>())))
+    }
+
+    async fn product(&self, event: EventId, id: ProductId) -> Result<Option<Product>> {
+        self.ask("reading a product", move |database| database.product(event, id)).await
+    }
+
+    async fn standing(&self, id: UserId) -> Result<Option<Standing>> {
+        self.ask("reading an account", move |database| database.standing(id)).await
+    }
+
+    async fn upsert_orders(&self, reservations: &[Reservation]) -> Result<Upserted> {
+        if reservations.is_empty() {
+            return Ok(Upserted::default());
+        }
+        let reservations = reservations.to_vec();
+        let cut = self.line.faults().cut(reservations.len());
+        let work = move |database: &mut Database| match cut {
+            None => Some(database.upsert_orders(&reservations)),
+            Some(done) => {
+                database.upsert_orders(&reservations[..done]);
+                None
+            }
+        };
+        self.ask_or_cut("writing orders", work).await
+    }
+
+    async fn order_revisions(&self, reservation_ids: &[String]) -> Result<HashMap<String, u32>> {
+        if reservation_ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids = reservation_ids.to_vec();
+        self.ask("confirming orders", move |database| database.order_revisions(&ids)).await
+    }
+
+    async fn count_orders(&self, event: EventId) -> Result<u64> {
+        self.ask("counting orders", move |database| database.orders_of(event).count() as u64).await
+    }
+
+    async fn count_changes(&self, event: EventId) -> Result<u64> {
+        let changes = move |database: &mut Database| database.orders_of(event).map(|one| u64::from(one.revision)).sum();
+        self.ask("summing changes", changes).await
+    }
+
+    async fn units_per_product(&self, event: EventId) -> Result<BTreeMap<ProductId, u64>> {
+        self.ask("summing units", move |database| database.units_per_product(event)).await
+    }
+
+    async fn orders(&self, event: EventId, page: Page) -> Result<Listed<Order>> {
+        self.ask("listing orders", move |database| database.list_orders(event, page)).await
+    }
+
+    async fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Result<Option<Order>> {
+        self.ask("reading an order", move |database| database.order_of_buyer(event, product, user)).await
+    }
+
+    async fn settles_once(&self) -> Result<bool> {
+        self.ask("looking at indexes", |_| true).await
+    }
+
+    async fn record_dead(
+        &self,
+        event: EventId,
+        key: &str,
+        reason: &str,
+        _raw: &HashMap<String, String>,
+        _now: DateTime<Utc>,
+    ) -> Result<()> {
+        let (key, reason) = (key.to_owned(), reason.to_owned());
+        self.ask("recording a dead letter", move |database| database.record_dead(event, key, reason)).await
+    }
+
+    async fn resolve_dead(&self, event: EventId, keys: &HashSet<String>) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let keys = keys.clone();
+        self.ask("resolving dead letters", move |database| database.resolve_dead(event, |key| keys.contains(key))).await
+    }
+
+    async fn resolve_all_dead(&self, event: EventId) -> Result<()> {
+        self.ask("resolving dead letters", move |database| database.resolve_dead(event, |_| true)).await
+    }
+
+    async fn dead_keys(&self, event: EventId) -> Result<HashSet<String>> {
+        self.ask("reading dead letters", move |database| database.dead_keys(event)).await
+    }
+
+    async fn record_repair(&self, entry: &AuditEntry) -> Result<()> {
+        let entry = entry.clone();
+        self.ask("recording a repair", move |database| database.record_repair(entry)).await
+    }
+
+    async fn take_lease(&self, name: &str, holder: &str, now: DateTime<Utc>, ttl: Duration) -> Result<bool> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        self.ask("taking a lease", move |database| database.take_lease(name, holder, now, ttl)).await
+    }
+
+    async fn give_up_lease(&self, name: &str, holder: &str) -> Result<()> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        self.ask("giving up a lease", move |database| database.give_up_lease(&name, &holder)).await
+    }
+}

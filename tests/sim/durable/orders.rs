@@ -1,0 +1,90 @@
+//! Orders: unordered upserts with a revision guard against the unique index on `reservationId`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::DateTime;
+use orbit::domain::clock::Clock;
+use orbit::domain::ids::{EventId, OrderId, ProductId, UserId};
+use orbit::domain::order::Order;
+use orbit::domain::page::{Cursor, Listed, Page};
+use orbit::domain::reservation::Reservation;
+use orbit::store::mongo::orders::Upserted;
+
+use super::Database;
+
+impl Database {
+    pub fn upsert_orders(&mut self, reservations: &[Reservation]) -> Upserted {
+        for reservation in reservations {
+            self.upsert_order(reservation);
+        }
+        Upserted { confirmed: reservations.len(), refused: Vec::new() }
+    }
+
+    /// Updates an order of an older revision. If there is none, inserts one; and if it is there in this revision or a
+    /// newer one, the insert meets the unique index, which is fine: it is there.
+    fn upsert_order(&mut self, reservation: &Reservation) {
+        self.changes += 1;
+        let now = self.clock.now();
+        let same = |order: &&mut Order| order.reservation_id == reservation.id;
+        if let Some(order) = self.orders.iter_mut().filter(same).find(|order| order.revision < reservation.revision) {
+            order.status = reservation.status;
+            order.revision = reservation.revision;
+            order.updated_at = now;
+            return;
+        }
+        if self.unique && self.orders.iter().any(|order| order.reservation_id == reservation.id) {
+            return;
+        }
+        let mut id = [0; 12];
+        id[4..].copy_from_slice(&(self.orders.len() as u64).to_be_bytes());
+        self.orders.push(Order {
+            id: OrderId::from_bytes(id),
+            reservation_id: reservation.id.clone(),
+            user: reservation.user,
+            product: reservation.product,
+            event: reservation.event,
+            quantity: reservation.quantity,
+            price: reservation.price,
+            status: reservation.status,
+            created_at: DateTime::from_timestamp_millis(reservation.booked_at_ms).unwrap(),
+            updated_at: now,
+            revision: reservation.revision,
+            idempotency_key: reservation.idempotency_key.clone(),
+        });
+    }
+
+    pub fn orders_of(&self, event: EventId) -> impl Iterator<Item = &Order> {
+        self.orders.iter().filter(move |order| order.event == event)
+    }
+
+    pub fn order_revisions(&self, ids: &[String]) -> HashMap<String, u32> {
+        let wanted = self.orders.iter().filter(|order| ids.contains(&order.reservation_id));
+        wanted.map(|order| (order.reservation_id.clone(), order.revision)).collect()
+    }
+
+    pub fn units_per_product(&self, event: EventId) -> BTreeMap<ProductId, u64> {
+        let mut units = BTreeMap::new();
+        for order in self.orders_of(event) {
+            *units.entry(order.product).or_default() += u64::from(order.quantity);
+        }
+        units
+    }
+
+    /// Newest first.
+    pub fn list_orders(&self, event: EventId, page: Page) -> Listed<Order> {
+        let place = |order: &Order| (order.created_at.timestamp_millis(), order.id.bytes());
+        let mut rows: Vec<Order> = self.orders_of(event).cloned().collect();
+        rows.sort_by_key(|order| std::cmp::Reverse(place(order)));
+        rows.retain(|order| page.after.is_none_or(|after| place(order) < (after.created_at_ms, after.id)));
+        rows.truncate(page.limit as usize + 1);
+        Listed::from_rows(rows, page, |order| {
+            let (created_at_ms, id) = place(order);
+            Cursor { created_at_ms, id }
+        })
+    }
+
+    pub fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Option<Order> {
+        let wanted = self.orders_of(event).filter(|order| order.product == product && order.user == user);
+        wanted.max_by_key(|order| order.created_at).cloned()
+    }
+}

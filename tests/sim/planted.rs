@@ -1,0 +1,61 @@
+//! The proof that the simulator sees: five mistakes that systems of this kind have made, each of them planted, and each
+//! of them found.
+
+use orbit::store::live::scripts::SOURCES;
+
+use crate::seeds::{Found, SEEDS, play_seeds};
+use crate::world::Bug;
+
+fn found(bug: Bug) -> Found {
+    if let Bug::Script(changes) = bug {
+        for (from, _) in changes {
+            let places: usize = SOURCES.iter().map(|(_, text)| text.matches(from).count()).sum();
+            assert_eq!(places, 1, "the scripts have changed: this is not in one place any more:\n{from}");
+        }
+    }
+    match play_seeds(0..SEEDS, Some(bug)) {
+        Ok(_) => panic!("{bug:?} was not found"),
+        Err(found) => {
+            eprintln!("{bug:?}: seed {} {}", found.seed, found.what());
+            found
+        }
+    }
+}
+
+#[test]
+fn stock_that_is_taken_before_the_duplicate_check_is_found() {
+    const TAKE: &str = "redis.call('HINCRBY', KEYS[2], 'stock', string.format('%d', -quantity))\n";
+    let found = found(Bug::Script(&[
+        (TAKE, ""),
+        (
+            "if booking[1] then\n  write_again_for_replicas()\n  return {'ALREADY_RESERVED'",
+            "redis.call('HINCRBY', KEYS[2], 'stock', '-' .. ARGV[5])\nif booking[1] then\n  return {'ALREADY_RESERVED'",
+        ),
+    ]));
+    assert!(found.what().starts_with("invariant 4"), "{}", found.what());
+}
+
+#[test]
+fn a_removal_that_does_not_compare_the_status_is_found() {
+    found(Bug::Script(&[("if status ~= ARGV[1] then\n  return {'REFUSED', status}\nend\nif ARGV[2]", "if ARGV[2]")]));
+}
+
+#[test]
+fn a_journal_that_is_trimmed_before_its_orders_are_confirmed_is_found() {
+    let found = found(Bug::Script(&[("if pending[1] > 0 then", "if false then")]));
+    assert!(found.what().starts_with("invariant 8"), "{}", found.what());
+}
+
+#[test]
+fn upserts_without_a_unique_index_are_found() {
+    let found = found(Bug::NoUniqueIndex);
+    assert!(found.what().starts_with("invariant 7"), "{}", found.what());
+}
+
+#[test]
+fn a_status_that_is_flipped_before_the_inventory_is_there_is_found() {
+    const REGISTERED: &str = "redis.call('SADD', KEYS[3], KEYS[4], KEYS[5], KEYS[6])";
+    const FLIPPED: &str = "redis.call('SADD', KEYS[3], KEYS[4], KEYS[5], KEYS[6]) redis.call('SET', KEYS[1], 'LIVE')";
+    let found = found(Bug::Script(&[(REGISTERED, FLIPPED)]));
+    assert!(found.what().starts_with("invariant 1"), "{}", found.what());
+}

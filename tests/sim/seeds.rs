@@ -1,0 +1,129 @@
+//! Every seed is a schedule, and no schedule may break an invariant.
+//!
+//! `ORBIT_SIM_SEEDS=100000` plays more of them, `ORBIT_SIM_SEED=7` plays one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::world::{Bug, Failure, Step, Story, play, schedule};
+
+/// Seeds that are played by default.
+pub const SEEDS: u64 = 1_000;
+
+/// A schedule that breaks an invariant.
+#[derive(Debug)]
+pub struct Found {
+    pub seed: u64,
+    processes: usize,
+    steps: Vec<Step>,
+    failure: Failure,
+}
+
+impl Found {
+    /// The invariant that does not hold.
+    pub fn what(&self) -> &str {
+        &self.failure.what
+    }
+}
+
+/// What a seed stands for.
+fn schedule_of(seed: u64) -> (usize, Vec<Step>) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let processes = random.random_range(2..4);
+    (processes, schedule(&mut random, processes))
+}
+
+fn play_seed(seed: u64, bug: Option<Bug>) -> Result<Story, Found> {
+    let (processes, steps) = schedule_of(seed);
+    play(seed, processes, &steps, bug).map_err(|failure| Found { seed, processes, steps, failure })
+}
+
+/// Plays these seeds on every core until one fails. Returns what came of them all, without their histories.
+///
+/// # Errors
+/// The failure with the lowest seed among those that were found at the same time.
+pub fn play_seeds(seeds: std::ops::Range<u64>, bug: Option<Bug>) -> Result<Story, Found> {
+    let (next, found, all) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()), Mutex::new(Story::default()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < seeds.end) {
+                    match play_seed(seed, bug) {
+                        Ok(story) => add(&mut all.lock().unwrap_or_else(PoisonError::into_inner), story),
+                        Err(failed) => {
+                            next.store(seeds.end, Ordering::Relaxed);
+                            found.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let first = found.into_iter().min_by_key(|found: &Found| found.seed);
+    first.map_or_else(|| Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner)), Err)
+}
+
+fn add(all: &mut Story, one: Story) {
+    all.reservations += one.reservations;
+    all.lost_on_purpose += one.lost_on_purpose;
+    for (kind, count) in one.repairs {
+        *all.repairs.entry(kind).or_default() += count;
+    }
+}
+
+/// Takes steps out as long as it still fails: halves, quarters, and at last single ones.
+fn shrink(mut found: Found, bug: Option<Bug>) -> Found {
+    let mut size = found.steps.len().div_ceil(2);
+    loop {
+        let mut from = 0;
+        while from < found.steps.len() {
+            let mut steps = found.steps.clone();
+            steps.drain(from..(from + size).min(steps.len()));
+            match play(found.seed, found.processes, &steps, bug) {
+                Ok(_) => from += size,
+                Err(failure) => found = Found { steps, failure, ..found },
+            }
+        }
+        if size == 1 {
+            return found;
+        }
+        size = size.div_ceil(2);
+    }
+}
+
+fn report(found: &Found) -> String {
+    let steps: Vec<String> =
+        found.steps.iter().map(|step| format!("  {:?}, then {} ms", step.action, step.then_ms)).collect();
+    format!(
+        "{}\n\nORBIT_SIM_SEED={} breaks it. The shortest schedule found, of {} processes:\n{}\n\nWhat happened:\n{}",
+        found.failure.what,
+        found.seed,
+        found.processes,
+        steps.join("\n"),
+        found.failure.history.join("\n")
+    )
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+#[test]
+fn no_schedule_breaks_an_invariant() {
+    if let Some(seed) = number("ORBIT_SIM_SEED") {
+        match play_seed(seed, None) {
+            Ok(story) => return eprintln!("{}", story.history.join("\n")),
+            Err(found) => panic!("{}", report(&shrink(found, None))),
+        }
+    }
+    match play_seeds(0..number("ORBIT_SIM_SEEDS").unwrap_or(SEEDS), None) {
+        Ok(story) => eprintln!("{story:?}"),
+        Err(found) => panic!("{}", report(&shrink(found, None))),
+    }
+}

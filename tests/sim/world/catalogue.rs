@@ -1,0 +1,79 @@
+//! What is sold, to whom, and the records of it in the database.
+
+use chrono::DateTime;
+use orbit::domain::event::{Event, SalePhase};
+use orbit::domain::ids::{EventId, ProductId, UserId};
+use orbit::domain::money::{self, Money};
+use orbit::domain::product::Product;
+use orbit::store::live::keys::Keys;
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+/// A sale, as its seller prepared it.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    pub event: Event,
+    pub products: Vec<Product>,
+    pub buyers: Vec<UserId>,
+    pub keys: Keys,
+}
+
+impl Catalogue {
+    /// A few products of a few units, and a few buyers too many.
+    pub fn random(random: &mut StdRng) -> Self {
+        let event = event();
+        let count = random.random_range(1..4);
+        let products = (0..count).map(|number| product(&event, number, random)).collect();
+        let buyers = (0..12).map(|number| UserId::from_bytes(id(3, number))).collect();
+        Self { event, products, buyers, keys: Keys::new("") }
+    }
+
+    pub const fn id(&self) -> EventId {
+        self.event.id
+    }
+
+    pub fn product(&self, id: ProductId) -> Option<&Product> {
+        self.products.iter().find(|product| product.id == id)
+    }
+}
+
+fn id(kind: u8, number: u8) -> [u8; 12] {
+    let mut id = [0; 12];
+    (id[0], id[11]) = (kind, number);
+    id
+}
+
+fn event() -> Event {
+    let then = DateTime::UNIX_EPOCH;
+    Event {
+        id: EventId::from_bytes(id(1, 1)),
+        seller: UserId::from_bytes(id(4, 1)),
+        slug: "a-sale-000001".to_owned(),
+        name: "A sale".to_owned(),
+        description: String::new(),
+        scheduled_at: then,
+        phase: SalePhase::Draft,
+        banner_url: String::new(),
+        banner_key: None,
+        created_at: then,
+        updated_at: then,
+        drained: None,
+    }
+}
+
+fn product(event: &Event, number: u8, random: &mut StdRng) -> Product {
+    Product {
+        id: ProductId::from_bytes(id(2, number)),
+        seller: event.seller,
+        event: event.id,
+        title: format!("Product {number}"),
+        description: "One of a few".to_owned(),
+        price: Money { minor: random.random_range(1..100_000), currency: money::currency("INR").unwrap() },
+        units: random.random_range(1..9),
+        per_buyer_limit: random.random_range(1..3),
+        image_url: String::new(),
+        image_key: String::new(),
+        created_at: event.created_at,
+        updated_at: event.created_at,
+    }
+}

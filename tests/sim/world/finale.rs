@@ -1,0 +1,65 @@
+//! The end of every schedule: everything is healed, the sale is run to its end, and then everything must be in order.
+
+use std::time::Duration;
+
+use orbit::domain::event::SalePhase;
+use tokio::time::Instant;
+
+use super::seller::Control;
+use super::stage::World;
+use crate::faults::Rates;
+use crate::invariants::{self, Verdict};
+
+/// A sale that has not come to rest by then never will.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// Whatever was under way when the sale was settled has come to its end by then.
+const QUIET: Duration = Duration::from_secs(3);
+
+impl World {
+    pub(super) async fn come_to_rest(&mut self) -> Verdict {
+        self.heal();
+        self.finish_sale().await?;
+        self.pass(QUIET).await?;
+        self.look(invariants::hold_at_rest)
+    }
+
+    fn heal(&mut self) {
+        self.note("everything is healed".to_owned());
+        for faults in [&self.around.redis_faults, &self.around.database_faults] {
+            faults.set_rates(Rates::default());
+        }
+        self.end_troubles(Instant::now() + PATIENCE);
+    }
+
+    /// Opens, sells a little, and ends, as often as it takes.
+    async fn finish_sale(&mut self) -> Verdict {
+        let rounds = PATIENCE.as_millis() / LOOK_INTERVAL.as_millis();
+        for round in 0..rounds as u64 {
+            let phase = self.phase();
+            if phase == SalePhase::Settled {
+                return Ok(());
+            }
+            let control = match (phase, round % 8) {
+                (SalePhase::Draft, 4) => Some(Control::Open),
+                (SalePhase::Live, 4) => Some(Control::Resume),
+                (SalePhase::Live | SalePhase::Stopped, 7) => Some(Control::End),
+                _ => None,
+            };
+            let process = round as usize % self.directory.lock().unwrap().len();
+            if let Some(control) = control {
+                self.control(process, control);
+            }
+            if phase == SalePhase::Live && round % 8 == 5 {
+                self.buy(3, round as usize, 1, true, round);
+            }
+            self.pass(LOOK_INTERVAL).await?;
+        }
+        Err(format!("the sale does not come to its end: its phase is {}", self.phase().as_str()))
+    }
+
+    fn phase(&self) -> SalePhase {
+        let database = self.around.database.lock().unwrap();
+        database.event(self.catalogue.id()).map_or(SalePhase::Draft, |event| event.phase)
+    }
+}

@@ -1,0 +1,14 @@
+//! A world: both stores, a few processes, buyers and a seller, on one thread whose time is paused, so that a seed has one
+//! outcome.
+
+mod buyer;
+mod catalogue;
+mod finale;
+mod process;
+mod seller;
+mod stage;
+mod step;
+
+pub use catalogue::Catalogue;
+pub use stage::{Bug, Failure, Story, play};
+pub use step::{Step, schedule};

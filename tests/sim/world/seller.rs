@@ -1,0 +1,61 @@
+//! The seller: steers the sale through one process, and believes what it says.
+
+use std::sync::Arc;
+
+use orbit::error::{Error, Result};
+use orbit::sale::Durable;
+
+use super::catalogue::Catalogue;
+use super::process::Process;
+use crate::ledger::SharedLedger;
+
+/// What a seller does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    Open,
+    Pause,
+    Resume,
+    End,
+}
+
+/// A seller at one process.
+pub struct Seller {
+    pub process: Arc<Process>,
+    pub ledger: SharedLedger,
+    pub catalogue: Arc<Catalogue>,
+}
+
+impl Seller {
+    /// Does it, and says whether it was done.
+    pub async fn control(self, control: Control) -> bool {
+        let outcome = match control {
+            Control::Open => self.open().await,
+            Control::Pause => self.process.sale.pause(self.process.known(&self.catalogue).await).await,
+            Control::Resume => self.process.sale.resume(self.process.known(&self.catalogue).await).await,
+            Control::End => self.end().await,
+        };
+        let text = outcome.as_ref().map_or_else(|error| told(error), |()| "done".to_owned());
+        self.ledger.lock().unwrap().note(format!("{control:?}: {text}"));
+        outcome.is_ok()
+    }
+
+    async fn open(&self) -> Result<()> {
+        let event = self.process.durable().event(self.catalogue.id()).await?;
+        let event = event.ok_or_else(|| Error::not_found("event not found"))?;
+        self.process.sale.open(&event).await.map(|_| ())
+    }
+
+    async fn end(&self) -> Result<()> {
+        let known = self.process.known(&self.catalogue).await;
+        let ended = self.process.sale.end(known).await?;
+        if ended.dead_letters > 0 {
+            self.ledger.lock().unwrap().blame(format!("{} reservations could not be settled", ended.dead_letters));
+        }
+        Ok(())
+    }
+}
+
+fn told(error: &Error) -> String {
+    let source = std::error::Error::source(error).map(|source| format!(" ({source})")).unwrap_or_default();
+    format!("{error}{source}")
+}
