@@ -23,7 +23,7 @@ pub fn get_all(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
 }
 
 pub fn set(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
-    if words.len() % 2 == 0 {
+    if words.len().is_multiple_of(2) {
         return Err("ERR wrong number of arguments for 'hset' command".to_owned());
     }
     let hash: &mut Hash = keys.make(&words[0])?;

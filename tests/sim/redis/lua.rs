@@ -174,7 +174,7 @@ fn to_lua(lua: &Lua, reply: Reply) -> mlua::Result<Value> {
 fn from_lua(value: &Value) -> mlua::Result<Reply> {
     Ok(match value {
         Value::String(text) => Reply::Bulk(text.as_bytes().to_vec()),
-        Value::Integer(number) => Reply::Int(*number as i64),
+        Value::Integer(number) => Reply::Int(*number),
         Value::Number(number) => Reply::Int(*number as i64),
         Value::Boolean(true) => Reply::Int(1),
         Value::Table(table) => {

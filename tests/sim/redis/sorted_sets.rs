@@ -11,7 +11,7 @@ pub fn add(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     let only_new = arguments.keyword("NX");
     let only_old = !only_new && arguments.keyword("XX");
     let pairs = arguments.rest();
-    if pairs.is_empty() || pairs.len() % 2 != 0 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(SYNTAX.to_owned());
     }
     let scores: Option<Vec<f64>> = pairs.chunks_exact(2).map(|pair| float(&pair[0])).collect();

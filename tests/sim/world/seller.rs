@@ -34,7 +34,7 @@ impl Seller {
             Control::Resume => self.process.sale.resume(self.process.known(&self.catalogue).await).await,
             Control::End => self.end().await,
         };
-        let text = outcome.as_ref().map_or_else(|error| told(error), |()| "done".to_owned());
+        let text = outcome.as_ref().map_or_else(told, |()| "done".to_owned());
         self.ledger.lock().unwrap().note(format!("{control:?}: {text}"));
         outcome.is_ok()
     }

@@ -281,7 +281,7 @@ impl World {
     pub(super) fn end_troubles(&mut self, time: Instant) {
         let (over, lasting) = self.passing.drain(..).partition(|(end, _)| *end <= time);
         self.passing = lasting;
-        for (_, passing) in Vec::<(Instant, Passing)>::from(over) {
+        for (_, passing) in over {
             self.set(passing, false);
         }
     }

@@ -22,7 +22,7 @@ pub fn add(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     }
     let wanted = Wanted::parse(arguments.word()?)?;
     let fields = arguments.rest();
-    if fields.is_empty() || fields.len() % 2 != 0 {
+    if fields.is_empty() || !fields.len().is_multiple_of(2) {
         return Err("ERR wrong number of arguments for 'xadd' command".to_owned());
     }
     if matches!(wanted, Wanted::Exactly(Id::ZERO)) {
