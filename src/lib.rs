@@ -30,3 +30,4 @@ pub mod store;
 pub mod supervisor;
 pub mod task;
 pub mod telemetry;
+pub mod tls;

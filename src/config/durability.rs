@@ -34,8 +34,8 @@ impl Durability {
         match self {
             Self::None => "a crash of Redis loses the running sale",
             Self::Everysec => {
-                "a crash of the Redis machine can lose about the last second of reservations; a crash of the process \
-                 alone, up to two seconds if the disk was behind"
+                "a crash of the Redis machine can lose about the last second of reservations, and one of the process \
+                 alone up to two if the disk was behind, unless they are orders already"
             }
             Self::Always => "a crash loses no answered reservation as long as the disk survives",
             Self::Replicas => {

@@ -131,7 +131,6 @@ impl Config {
             problems.push("live.url must look like redis://[user:password@]host:port/0".to_owned());
         }
         let missing = [
-            ("tls", cfg!(feature = "tls"), redis.starts_with("rediss://"), "live.url needs TLS"),
             ("srv", cfg!(feature = "srv"), mongo.starts_with("mongodb+srv://"), "mongo.uri needs a DNS lookup"),
             ("s3", cfg!(feature = "s3"), self.media.backend == MediaBackend::S3, "media.backend is \"s3\""),
         ];
@@ -146,9 +145,9 @@ impl Config {
             problems.push("live.key_prefix must not contain braces: they would move an event's keys apart".to_owned());
         }
         let waits = self.live.durability == Durability::Replicas;
-        if waits && self.live.replicas_wait_ms >= self.live.purchase_deadline_ms {
-            let rule = "live.replicas_wait_ms must be below live.purchase_deadline_ms, which it is a part of; half of it \
-                        leaves time for the decision";
+        if waits && self.live.replicas_wait_ms >= self.live.purchase_deadline_ms.min(self.live.deadline_ms) {
+            let rule = "live.replicas_wait_ms must be below live.purchase_deadline_ms, which it is a part of, and below \
+                        live.deadline_ms; half of the first leaves time for the decision";
             problems.push(rule.to_owned());
         }
         if crate::domain::money::currency(&self.catalogue.currency).is_none() {
@@ -208,6 +207,8 @@ mod tests {
         assert!(error.to_string().contains("live.replicas_wait_ms must be below"), "{error}");
         config.live.replicas_wait_ms -= 1;
         config.validate().unwrap();
+        config.live.deadline_ms = config.live.replicas_wait_ms;
+        assert_eq!(config.validate().unwrap_err().problems.len(), 1);
     }
 
     #[test]

@@ -75,10 +75,12 @@ fn disk(folder: &Path) -> Finding {
 fn room(free_bytes: u64) -> Finding {
     const CHECK: &str = "media disk";
     let found = format!("{} MiB free", free_bytes / MIB);
-    match free_bytes {
-        ..FREE_BYTES_MIN => Finding::fail(CHECK, found, "make room: uploads fail"),
-        ..FREE_BYTES_WARN => Finding::warn(CHECK, found, "make room before uploads fail"),
-        _ => Finding::ok(CHECK, found),
+    if free_bytes < FREE_BYTES_MIN {
+        Finding::fail(CHECK, found, "make room: uploads fail")
+    } else if free_bytes < FREE_BYTES_WARN {
+        Finding::warn(CHECK, found, "make room before uploads fail")
+    } else {
+        Finding::ok(CHECK, found)
     }
 }
 

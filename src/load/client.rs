@@ -44,6 +44,7 @@ impl Api {
         if url.is_none() {
             return Err(LoadError::Plan(format!("\"{base}\" is not an address such as http://localhost:9132")));
         }
+        crate::tls::install();
         let http = reqwest::Client::builder()
             .timeout(timeout)
             .connect_timeout(timeout)

@@ -12,13 +12,11 @@ use crate::domain::journal::JournalState;
 use crate::domain::product::LiveProduct;
 use crate::domain::sale::SaleStatus;
 use crate::error::{Error, Result};
-use crate::store::live::BookingRead;
 use crate::store::live::link::Link;
+use crate::store::live::{BookingRead, EntryRead};
 
 /// How often a moving sale is looked at again.
 const LOOKS_MAX: u32 = 5;
-/// A reservation younger than this need not be an order yet.
-const LAG_ALLOWED_MS: i64 = 10_000;
 
 /// What a check found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +65,8 @@ struct Bookings {
     changes: u64,
     mispriced: Vec<String>,
     over_limit: Vec<String>,
-    /// Old enough to be an order, and none in this revision.
-    orderless: Vec<String>,
+    /// Reservations that are no orders in this revision: their revisions, by id.
+    orderless: HashMap<String, u32>,
 }
 
 impl<L: Link, D: Durable> Sale<L, D> {
@@ -158,7 +156,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 unslotted.is_empty(),
                 format!("{count} products, {} differ{}", unslotted.len(), some(&unslotted)),
             ),
-            list(7, "every reservation is an order in its latest state within ten seconds", &bookings.orderless),
+            self.check_orders(event, bookings.orderless).await?,
             Check::new(
                 8,
                 "nothing leaves the journal before it is an order",
@@ -241,13 +239,12 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     async fn read_bookings(&self, event: EventId, products: &HashMap<ProductId, Figures>) -> Result<Bookings> {
         let mut all = Bookings { listed: self.live.booking_count(event).await?, ..Bookings::default() };
-        let young_ms = self.live.now_ms().await? - LAG_ALLOWED_MS;
         let mut seen = std::collections::HashSet::new();
         let mut cursor = 0;
         loop {
             let (next, mut keys) = self.live.booking_keys_page(event, cursor, self.config.settle_page_size_max).await?;
             keys.retain(|key| seen.insert(key.clone()));
-            let mut old = HashMap::new();
+            let mut revisions = HashMap::new();
             for booking in self.live.read_bookings(event, keys).await? {
                 let BookingRead::Whole(reservation) = booking.read else {
                     all.unreadable.push(booking.key);
@@ -267,20 +264,51 @@ impl<L: Link, D: Durable> Sale<L, D> {
                         all.over_limit.push(booking.key.clone());
                     }
                 }
-                if reservation.booked_at_ms < young_ms {
-                    old.insert(reservation.id, (reservation.revision, booking.key));
-                }
+                revisions.insert(reservation.id, reservation.revision);
             }
-            let ids: Vec<String> = old.keys().cloned().collect();
-            let orders = self.durable.order_revisions(&ids).await?;
-            let behind = |id: &String, revision: u32| orders.get(id).is_none_or(|at| *at < revision);
-            all.orderless
-                .extend(old.into_iter().filter(|(id, (revision, _))| behind(id, *revision)).map(|(_, (_, key))| key));
+            all.orderless.extend(self.without_order(revisions).await?);
             if next == 0 {
                 return Ok(all);
             }
             cursor = next;
         }
+    }
+}
+
+impl<L: Link, D: Durable> Sale<L, D> {
+    /// Those of these reservations that are no orders in their revision.
+    async fn without_order(&self, mut revisions: HashMap<String, u32>) -> Result<HashMap<String, u32>> {
+        let ids: Vec<String> = revisions.keys().cloned().collect();
+        let orders = self.durable.order_revisions(&ids).await?;
+        revisions.retain(|id, revision| orders.get(id).is_none_or(|at| at < revision));
+        Ok(revisions)
+    }
+
+    /// What is no order yet must wait in the journal.
+    async fn check_orders(&self, event: EventId, orderless: HashMap<String, u32>) -> Result<Check> {
+        let (waiting, mut lost) = (orderless.len(), orderless);
+        let mut after = None;
+        while !lost.is_empty() {
+            let entries = self.live.journal_page(event, after, self.config.settle_page_size_max).await?;
+            let Some(last) = entries.last() else { break };
+            after = Some(last.id);
+            for entry in entries {
+                if let EntryRead::Whole(reservation) = entry.read
+                    && lost.get(&reservation.id).is_some_and(|revision| *revision <= reservation.revision)
+                {
+                    lost.remove(&reservation.id);
+                }
+            }
+        }
+        // Drained and trimmed since we looked for its order?
+        let lost: Vec<String> = self.without_order(lost).await?.into_keys().collect();
+        let detail = format!("{waiting} not written yet, {} of them not in the journal{}", lost.len(), some(&lost));
+        Ok(Check::new(
+            7,
+            "every reservation is an order, or is in the journal and becomes one",
+            lost.is_empty(),
+            detail,
+        ))
     }
 }
 

@@ -36,9 +36,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let mut pause = interval;
         while tasks.pause(pause).await {
             let sale = Arc::clone(&self);
-            // A batch in hand is finished even when the application stops.
-            pause = match tasks.complete("draining", async move { sale.drain_all().await }).await {
-                Ok(()) => interval,
+            // Batches in hand are finished even when the application stops; there is at most one for each sale.
+            pause = match tasks.complete("draining", async move { sale.drain_round().await }).await {
+                Ok(true) => Duration::ZERO,
+                Ok(false) => interval,
                 Err(error) => {
                     tracing::warn!(code = error.code().as_str(), error = %error, "orders cannot be written now; they are kept in the journal");
                     PAUSE_AFTER_FAILURE.max(interval)
@@ -47,22 +48,23 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
     }
 
-    /// Drains every running sale, once.
+    /// Drains a batch of every running sale; true if one of them may have more.
     ///
     /// # Errors
     /// When a store does not answer. One sale that cannot be drained does not hold up the others.
-    pub async fn drain_all(&self) -> Result<()> {
-        let (mut after, mut failed) = (None, None);
+    pub async fn drain_round(&self) -> Result<bool> {
+        let (mut after, mut failed, mut more) = (None, None, false);
         loop {
             let events = self.durable.events_in_phases(&DRAINED, Page { limit: EVENTS_PER_PAGE, after }).await?;
             for event in &events.items {
-                if let Err(error) = self.drain(event.id, self.config.drain_takeover_ms).await {
-                    failed = Some(error);
+                match self.drain_batches(event.id, self.config.drain_takeover_ms).await {
+                    Ok(drained) => more |= drained > 0,
+                    Err(error) => failed = Some(error),
                 }
             }
             after = events.next;
             if after.is_none() {
-                return failed.map_or(Ok(()), Err);
+                return failed.map_or(Ok(more), Err);
             }
         }
     }
@@ -72,21 +74,23 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// # Errors
     /// When a store does not answer: what was read stays pending.
     pub async fn drain(&self, event: EventId, idle_ms: u64) -> Result<()> {
+        while self.drain_batches(event, idle_ms).await? > 0 {}
+        Ok(())
+    }
+
+    /// One batch of each, and how many entries were in them.
+    async fn drain_batches(&self, event: EventId, idle_ms: u64) -> Result<usize> {
         let count = self.config.settle_page_size_max;
-        loop {
-            let batch = self.live.read_journal(event, &self.process, count).await?;
-            if batch.entries.is_empty() {
-                break;
-            }
-            self.settle_batch(event, batch).await?;
+        let new = self.live.read_journal(event, &self.process, count).await?;
+        let mut drained = new.entries.len();
+        self.settle_batch(event, new).await?;
+        // Only when nothing is new: what others have in hand is rarely left.
+        if drained == 0 {
+            let left = self.live.take_over_journal(event, &self.process, idle_ms, count).await?;
+            drained = left.entries.len();
+            self.settle_batch(event, left).await?;
         }
-        loop {
-            let batch = self.live.take_over_journal(event, &self.process, idle_ms, count).await?;
-            if batch.entries.is_empty() {
-                return Ok(());
-            }
-            self.settle_batch(event, batch).await?;
-        }
+        Ok(drained)
     }
 
     async fn settle_batch(&self, event: EventId, batch: JournalBatch) -> Result<()> {

@@ -92,7 +92,23 @@ impl<L: Link, D: Durable> Sale<L, D> {
         Ok(true)
     }
 
+    /// Gives every order back. A drainer may still write a batch that it had in hand when the sale was lost, behind where we
+    /// have read: then it is done again, until as many orders were dealt with as there are.
     async fn restore_orders(&self, event: EventId, token: Option<&OpeningToken>) -> Result<Restored> {
+        let mut written = 0;
+        loop {
+            let mut restored = self.restore_pages(event, token).await?;
+            written += restored.written;
+            let Restored { known, short, strange, .. } = restored;
+            if restored.written + known + short + strange >= self.durable.count_orders(event).await? {
+                restored.known -= written - restored.written;
+                restored.written = written;
+                return Ok(restored);
+            }
+        }
+    }
+
+    async fn restore_pages(&self, event: EventId, token: Option<&OpeningToken>) -> Result<Restored> {
         let (ttl_ms, limit) =
             (self.config.opening_ttl_ms, u32::try_from(self.config.batch_size_max).unwrap_or(u32::MAX));
         let (mut all, mut after) = (Restored::default(), None);

@@ -126,9 +126,7 @@ const fn advice(number: u8) -> &'static str {
         4 => "pause the sale; compare the product's bookings with its orders, then correct its stock by hand",
         5 => "pause the sale; the order keeps the price that the buyer was told",
         6 => "pause the sale; a slot that is taken without units keeps its buyer out",
-        7 => {
-            "is MongoDB away? see orbit_settle_lag_seconds and `deadLetters`; `orbit check --repair` drains the journal"
-        }
+        7 => "look into `deadLetters`; End writes what is missing from the bookings, so do not remove any",
         8 => "do not end the sale; compare bookings with orders first",
         _ => "run `orbit check --repair`, which cleans up a settled sale",
     }

@@ -48,6 +48,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    orbit::tls::install();
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -86,6 +86,23 @@ impl<L: Link> Live<L> {
         Ok(JournalBatch { entries: entries(rows, event)?, read_at_ms })
     }
 
+    /// One page of what the journal holds, after this position; reading it hands nothing over.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn journal_page(
+        &self,
+        event: EventId,
+        after: Option<EntryId>,
+        count: usize,
+    ) -> Result<Vec<JournalEntry>> {
+        let from = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
+        let mut call = redis::cmd("XRANGE");
+        call.arg(self.keys.journal(event)).arg(from).arg("+").arg("COUNT").arg(count);
+        let rows: Vec<RawEntry> = self.query("looking at a journal", &call).await?;
+        entries(rows, event)
+    }
+
     /// How far the journal has come; `None` if there is none.
     ///
     /// # Errors

@@ -77,6 +77,7 @@ impl Live {
     /// # Errors
     /// When the server does not answer within the deadline.
     pub async fn connect(config: &config::Live) -> Result<Self> {
+        crate::tls::install();
         let client = redis::Client::open(config.url.expose_secret())
             .map_err(|error| Error::unavailable(Dependency::LiveStore, "reading live.url", error))?;
         let deadline = Duration::from_millis(config.deadline_ms);

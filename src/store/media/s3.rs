@@ -7,6 +7,8 @@ use aws_sdk_s3::config::{
 };
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use secrecy::ExposeSecret;
 
 use crate::config::S3Media;
@@ -34,6 +36,9 @@ impl Bucket {
             .region(Region::new(config.region.clone()))
             .endpoint_url(&config.endpoint)
             .force_path_style(config.path_style)
+            .http_client(
+                aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https(),
+            )
             .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS_MAX))
             // The signature covers a hash of the body already, and not every S3 knows the newer checksums.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)

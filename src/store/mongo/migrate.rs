@@ -156,7 +156,7 @@ impl Mongo {
     /// Waits for the lock at most as long as its holder may keep it.
     async fn lock_migrations(&self, holder: &str) -> Result<()> {
         let started = tokio::time::Instant::now();
-        while !self.leases.take(LOCK, holder, chrono::Utc::now(), LOCK_TTL).await? {
+        while !self.leases.take(LOCK, holder, DateTime::now().to_chrono(), LOCK_TTL).await? {
             if started.elapsed() > LOCK_TTL * 2 {
                 return Err(Error::timed_out(Dependency::Database, "waiting for the migration lock"));
             }

@@ -23,7 +23,7 @@ use orbit::sale::check::Verdict;
 use serde_json::json;
 
 pub use actors::{Actor, Reply};
-pub use servers::{own_mongo, own_redis, redis_options, servers};
+pub use servers::{own_lasting_mongo, own_mongo, own_redis, redis_options, servers};
 
 pub const PASSWORD: &str = "Password123";
 pub const ADMIN_EMAIL: &str = "admin@orbit.example";
@@ -36,6 +36,7 @@ pub struct TestApp {
 
 /// A configuration on the shared servers with a key prefix and a database that no other test has.
 pub async fn config() -> Config {
+    orbit::tls::install();
     let servers = servers().await;
     let unique = uuid::Uuid::new_v4().simple().to_string();
     let mut config = Config::with_layer(TEST).unwrap();

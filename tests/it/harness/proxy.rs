@@ -99,6 +99,11 @@ impl Proxy {
         *self.shared.doomed.lock().unwrap() = (marker, times);
     }
 
+    /// Whether every answer that was to be dropped has been.
+    pub fn settled(&self) -> bool {
+        self.shared.doomed.lock().unwrap().1 == 0
+    }
+
     /// How many answers were dropped.
     pub fn dropped(&self) -> usize {
         self.shared.dropped.load(Ordering::SeqCst)

@@ -70,6 +70,7 @@ impl S3Server {
     pub async fn object(&self, key: &str) -> Option<StoredObject> {
         let settings = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
             .credentials_provider(Credentials::new(&self.access_key, &self.secret_key, None, None, "test"))
             .region(Region::new("auto"))
             .endpoint_url(&self.endpoint)

@@ -76,14 +76,23 @@ pub async fn own_redis() -> RedisServer {
     RedisServer::start(redis_options(AppendFsync::Everysec)).await.unwrap()
 }
 
-/// A MongoDB server that survives a kill of its process.
+/// A MongoDB server that need not survive a kill of its process.
 pub fn mongo_options() -> MongoOptions {
     MongoOptions { dir: temp_dir("mongo"), durable: false, port: None }
 }
 
 /// A MongoDB server of the test's own, to be broken.
 pub async fn own_mongo() -> MongoServer {
-    let server = MongoServer::start(mongo_options()).await.unwrap();
+    started(mongo_options()).await
+}
+
+/// As [`own_mongo`], keeping what it acknowledged when it is killed.
+pub async fn own_lasting_mongo() -> MongoServer {
+    started(MongoOptions { durable: true, ..mongo_options() }).await
+}
+
+async fn started(options: MongoOptions) -> MongoServer {
+    let server = MongoServer::start(options).await.unwrap();
     if server.needs_initiate() {
         orbit::store::mongo::replica_set::initiate_replica_set(&server.uri()).await.unwrap();
     }

@@ -8,11 +8,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/error.rs", &["domain"]),
     ("src/config/", &["config", "auth", "domain", "error"]),
     ("src/auth/", &["auth", "domain", "config", "error"]),
-    ("src/store/", &["store", "domain", "error", "config"]),
+    ("src/store/", &["store", "domain", "error", "config", "tls"]),
     ("src/task/", &["task", "error"]),
     ("src/telemetry/", &["telemetry", "config"]),
     ("src/supervisor/", &["supervisor"]),
-    ("src/load/", &["load", "domain"]),
+    ("src/load/", &["load", "domain", "tls"]),
     ("src/doctor/", &["doctor", "store", "domain", "error", "config"]),
     ("src/sale/", &["sale", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/accounts/", &["accounts", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
@@ -46,6 +46,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum::", &["src/http/", "src/app.rs"]),
     ("tokio::spawn", &["src/task/"]),
     ("Utc::now", &["src/domain/clock.rs"]),
+    ("rustls::", &["src/tls.rs"]),
     ("anyhow", &["src/bin/"]),
 ];
 

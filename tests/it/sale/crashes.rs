@@ -8,10 +8,10 @@ use orbit::supervisor::{AppendFsync, RedisServer};
 use tokio::time::Instant;
 
 use super::{load, without_hurry};
-use crate::harness::{self, TestApp, eventually};
+use crate::harness::{self, TestApp};
 
-const UNITS: u32 = 20_000;
-const ACKNOWLEDGED: usize = 5_000;
+const UNITS: u32 = 3_000;
+const ACKNOWLEDGED: usize = 1_500;
 
 /// How many acknowledged reservations a kill has lost, and how long before it the oldest of them was acknowledged.
 struct Loss {
@@ -32,7 +32,7 @@ async fn kill_among_purchases(level: Durability, append_fsync: AppendFsync) -> L
     let acknowledged = load::until_the_server_dies(&app, &sale, ACKNOWLEDGED, &mut redis).await;
     let killed = Instant::now();
     redis.restart().await.unwrap();
-    eventually("Redis is there again", || async { app.app().live().ping().await.is_ok() }).await;
+    load::until_it_sells_again(&app, &sale).await;
 
     let there = load::reservations(&app, &sale).await;
     let lost: Vec<_> = acknowledged.iter().filter(|made| !there.contains(&made.reservation)).collect();

@@ -231,7 +231,7 @@ async fn a_purchase_without_its_replica_gets_the_same_reservation_from_the_next_
 async fn a_replica_that_takes_over_has_every_reservation_that_was_acknowledged() {
     let (mut primary, replica) = pair().await;
     let app = app_at(Durability::Replicas, primary.url()).await;
-    let sale = app.live_sale(1, 5_000).await;
+    let sale = app.live_sale(1, 3_000).await;
 
     let acknowledged = load::until_the_server_dies(&app, &sale, 1_000, &mut primary).await;
 
@@ -240,12 +240,13 @@ async fn a_replica_that_takes_over_has_every_reservation_that_was_acknowledged()
     config.live.durability = Durability::Everysec;
     let _: () = command(&config, &["REPLICAOF", "NO", "ONE"]).await;
     let successor = TestApp::with(config).await;
+    load::until_it_sells_again(&successor, &super::seen_from(&sale, &successor)).await;
     let there: HashSet<String> = load::reservations(&successor, &sale).await;
     let lost = acknowledged.iter().filter(|made| !there.contains(&made.reservation)).count();
     eprintln!("replicas: {lost} of {} acknowledged reservations lost by the one that took over", acknowledged.len());
     assert_eq!(lost, 0);
-    load::sell_out(&successor, &sale, 5_000).await;
-    successor.running.stop().await;
+    load::sell_out(&successor, &sale, 3_000).await;
+    assert!(successor.running.stop().await, "some task outlived the application");
     app.finish().await;
 }
 

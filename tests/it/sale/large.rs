@@ -95,7 +95,7 @@ async fn a_large_sale_is_opened_sold_settled_and_cleaned_up_in_bounded_steps() {
     sale.assert_sound(app.app()).await;
     let (peak, slow) = (peak_mib(process.pid()), command::<u64>(app.config(), &["SLOWLOG", "LEN"]).await);
     let worst: redis::Value = command(app.config(), &["SLOWLOG", "GET", "3"]).await;
-    println!(
+    eprintln!(
         "{products} products opened in {opened:?}, {reservations} reservations sold in {sold:?}, the rest settled in \
          {settled:?}; the service held at most {peak} MiB; {slow} slow commands {worst:?}"
     );

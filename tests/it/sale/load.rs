@@ -8,6 +8,7 @@ use futures::future::{join, join_all};
 use orbit::domain::ids::UserId;
 use orbit::domain::page::Page;
 use orbit::domain::reservation::{ReserveOutcome, ReserveRequest};
+use orbit::domain::sale::SaleStatus;
 use orbit::store::live::BookingRead;
 use orbit::store::mongo::new_id;
 use orbit::supervisor::RedisServer;
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{event_id, product_id, stock};
-use crate::harness::{LiveSale, TestApp};
+use crate::harness::{LiveSale, TestApp, eventually};
 
 /// Buyers that ask at the same time.
 const BUYERS: usize = 64;
@@ -70,6 +71,23 @@ pub async fn until_the_server_dies(
     acknowledged.into_inner()
 }
 
+/// Waits until a server that came back is recognised and sells again. If it had lost what is in the database, the sale was
+/// held and repaired, and its seller resumes it.
+pub async fn until_it_sells_again(app: &TestApp, sale: &LiveSale) {
+    eventually("the sale goes on", || async {
+        match app.app().sale().reserve(&request(sale)).await {
+            Ok(ReserveOutcome::Reserved(_)) => true,
+            Ok(ReserveOutcome::NotLive(SaleStatus::Paused)) => {
+                sale.control("Resume").await;
+                false
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => false,
+        }
+    })
+    .await;
+}
+
 /// The reservations of the sale that the live store holds or that are orders.
 pub async fn reservations(app: &TestApp, sale: &LiveSale) -> HashSet<String> {
     let (live, event) = (app.app().live(), event_id(sale));
@@ -92,7 +110,8 @@ pub async fn reservations(app: &TestApp, sale: &LiveSale) -> HashSet<String> {
     found
 }
 
-/// Buyers come until nothing is left: exactly the units of the sale are sold, and every invariant holds.
+/// Buyers come until nothing is left: exactly the units of the sale are sold, each one becomes one order, and every
+/// invariant holds.
 pub async fn sell_out(app: &TestApp, sale: &LiveSale, units: usize) {
     let left = usize::try_from(stock(app, sale, 0).await).unwrap();
     let outcomes: Vec<ReserveOutcome> = futures::stream::iter(0..left + BUYERS)
@@ -104,5 +123,9 @@ pub async fn sell_out(app: &TestApp, sale: &LiveSale, units: usize) {
     assert_eq!(refused, BUYERS, "{left} units were left");
     assert_eq!(stock(app, sale, 0).await, 0);
     assert_eq!(reservations(app, sale).await.len(), units);
+    eventually("every reservation is an order", || async {
+        app.app().mongo().orders.count_of_event(event_id(sale)).await.unwrap() == units as u64
+    })
+    .await;
     sale.assert_sound(app.app()).await;
 }

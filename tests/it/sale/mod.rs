@@ -9,6 +9,7 @@ mod large;
 mod lifecycle;
 mod load;
 mod opening;
+mod outages;
 mod races;
 mod recovery;
 mod scripts;
@@ -35,6 +36,7 @@ fn without_hurry(mut config: Config) -> Config {
     config.live.purchase_deadline_ms = 10_000;
     config.live.deadline_ms = 10_000;
     config.mongo.deadline_ms = 30_000;
+    config.sale.end_answer_ms = 120_000;
     config.sale.opening_ttl_ms = 20_000;
     config
 }

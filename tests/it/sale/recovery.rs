@@ -142,7 +142,7 @@ async fn a_stopped_sale_that_the_live_store_lost_is_settled_with_the_orders_that
 }
 
 /// A replica of a server, in step with it.
-async fn replica_of(master: &RedisServer) -> RedisServer {
+pub(super) async fn replica_of(master: &RedisServer) -> RedisServer {
     let options = harness::redis_options(orbit::supervisor::AppendFsync::Everysec);
     let port = master.port().to_string();
     let replica = RedisServer::start_with_arguments(options, &["--replicaof", "127.0.0.1", &port]).await.unwrap();
@@ -153,7 +153,7 @@ async fn replica_of(master: &RedisServer) -> RedisServer {
     replica
 }
 
-async fn said(server: &RedisServer, words: &[&str]) -> String {
+pub(super) async fn said(server: &RedisServer, words: &[&str]) -> String {
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let mut command = redis::cmd(words[0]);

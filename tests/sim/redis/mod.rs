@@ -21,4 +21,4 @@ mod strings;
 pub use keyspace::{Hash, Keyspace, Set, Text};
 pub use reply::{Bytes, Reply};
 pub use server::{Redis, Snapshot};
-pub use streams::{Id, NODE_ENTRIES_MAX, Stream};
+pub use streams::{NODE_ENTRIES_MAX, Stream};
