@@ -1,5 +1,6 @@
 //! The live sale.
 
+mod check;
 mod crashes;
 mod durability;
 mod durable_orders;
