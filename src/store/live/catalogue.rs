@@ -26,6 +26,9 @@ impl<L: Link> Live<L> {
     /// # Errors
     /// When the live store does not answer.
     pub async fn winner_counts(&self, event: EventId, ids: &[ProductId]) -> Result<Vec<u64>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut pipeline = redis::pipe();
         for id in ids {
             pipeline.cmd("SCARD").arg(self.keys.winners(event, *id));
