@@ -14,7 +14,7 @@ use crate::domain::event::SalePhase;
 use crate::domain::ids::EventId;
 use crate::domain::page::Page;
 use crate::domain::reservation::Reservation;
-use crate::error::{Error, Result};
+use crate::error::{Dependency, Error, Result};
 use crate::store::live::link::Link;
 use crate::store::live::{EntryRead, JournalBatch};
 use crate::task::Tracker;
@@ -109,6 +109,13 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
         // First: orders that are durable behind a position that nobody remembers could not be told from lost ones.
         self.durable.record_drained(event, newest).await?;
+        // A server that took over meanwhile may have been recognised before that was remembered. It does not know these
+        // changes, and may have sold their units again.
+        if let Some(run) = batch.run
+            && !self.live.reaches(run).await?
+        {
+            return Err(Error::timed_out(Dependency::LiveStore, "settling what another server had accepted"));
+        }
         dead.extend(self.write_orders(event, &whole).await?);
         for letter in &dead {
             self.record_dead(event, letter).await?;

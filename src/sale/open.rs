@@ -27,8 +27,6 @@ pub struct Opened {
     pub products: u64,
 }
 
-const OPENABLE: [SalePhase; 3] = [SalePhase::Draft, SalePhase::Opening, SalePhase::Live];
-
 impl<L: Link, D: Durable> Sale<L, D> {
     /// Opens the sale of an event whose owner is approved. Run it to its end even if the caller hangs up.
     ///
@@ -58,7 +56,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
         self.require_openable(&fresh).await?;
         let run = token.as_str();
-        if !self.durable.move_phase(event, &OPENABLE, SalePhase::Opening, Some(run)).await? {
+        // Only from the phase that was read: should this write arrive late, after another opening, it changes nothing.
+        if !self.durable.move_phase(event, &[fresh.phase], SalePhase::Opening, Some(run)).await? {
             return Err(Error::not_found("event not found"));
         }
         self.discard(event, token).await?;

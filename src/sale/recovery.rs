@@ -20,7 +20,7 @@ use super::{Durable, KnownSale, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::EventId;
 use crate::domain::page::Page;
-use crate::domain::sale::SaleStatus;
+use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::Result;
 use crate::store::live::OpeningToken;
 use crate::store::live::link::{Link, ServerRun};
@@ -65,14 +65,21 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let mut after = None;
         loop {
             let page = Page { limit: EVENTS_PER_PAGE, after };
-            let events = self.durable.events_in_phases(&[SalePhase::Live], page).await?;
+            let events = self.durable.events_in_phases(&[SalePhase::Live, SalePhase::Stopped], page).await?;
             for event in &events.items {
-                if self.has_lost_changes(event).await? {
-                    tracing::error!(event = %event.id, "the live store came back without changes that are durable; the sale is held");
-                    self.live
-                        .hold(event.id, "the live store has lost a part of this sale; it is to be repaired")
-                        .await?;
-                }
+                self.stop_or_hold(event).await?;
+            }
+            after = events.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let since = self.clock.now() - SETTLED_LATELY;
+        loop {
+            let page = Page { limit: EVENTS_PER_PAGE, after };
+            let events = self.durable.events_settled_since(since, page).await?;
+            for event in &events.items {
+                self.stop_or_hold(event).await?;
             }
             after = events.next;
             if after.is_none() {
@@ -81,6 +88,19 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 return Ok(());
             }
         }
+    }
+
+    /// Before anybody can buy: a sale that is over stays over, whatever the live store remembers, and one that has lost
+    /// changes is held.
+    async fn stop_or_hold(&self, event: &Event) -> Result<()> {
+        if event.phase.over() {
+            // Refused when it is stopped, or not known at all.
+            self.live.transition(event.id, SaleAction::End, None).await?;
+        } else if self.has_lost_changes(event).await? {
+            tracing::error!(event = %event.id, "the live store came back without changes that are durable; the sale is held");
+            self.live.hold(event.id, "the live store has lost a part of this sale; it is to be repaired").await?;
+        }
+        Ok(())
     }
 
     /// Looks at every event that is not at rest, once.
@@ -182,7 +202,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             tracing::error!(event = %event.id, "the live store has lost this sale; it is rebuilt");
             self.rebuild(event.id).await.map(|_| ())
         } else {
-            self.take_over_and_abandon(event.id).await
+            self.take_over_and_abandon(event).await
         }
     }
 
@@ -245,20 +265,20 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     /// Becomes the opener, marks everything as its own, and then abandons it like any failed opening.
-    async fn take_over_and_abandon(&self, event: EventId) -> Result<()> {
-        let token = OpeningToken::random();
-        if !self.live.take_opening(event, &token, self.config.opening_ttl_ms).await? {
+    async fn take_over_and_abandon(&self, event: &Event) -> Result<()> {
+        let (token, id) = (OpeningToken::random(), event.id);
+        if !self.live.take_opening(id, &token, self.config.opening_ttl_ms).await? {
             return Ok(());
         }
-        let half_open = [SalePhase::Opening, SalePhase::Live];
-        if self.live.status(event).await? != SaleStatus::NotStarted
-            || !self.durable.move_phase(event, &half_open, SalePhase::Opening, Some(token.as_str())).await?
+        // Only from the phase that was read: should this write arrive late, after another opening, it changes nothing.
+        if self.live.status(id).await? != SaleStatus::NotStarted
+            || !self.durable.move_phase(id, &[event.phase], SalePhase::Opening, Some(token.as_str())).await?
         {
-            return self.live.release_opening(event, &token).await;
+            return self.live.release_opening(id, &token).await;
         }
-        self.durable.freeze(event, token.as_str()).await?;
-        if self.abandon(event, &token).await? == Abandoned::Undone {
-            self.repaired(event, "half_open", "an opening had stopped before its flip").await;
+        self.durable.freeze(id, token.as_str()).await?;
+        if self.abandon(id, &token).await? == Abandoned::Undone {
+            self.repaired(id, "half_open", "an opening had stopped before its flip").await;
         }
         Ok(())
     }

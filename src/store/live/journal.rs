@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use redis::Value;
 
 use super::Live;
-use super::link::Link;
+use super::link::{Link, ServerRun, Wire};
 use crate::domain::ids::EventId;
 use crate::domain::journal::{EntryId, JournalState};
 use crate::domain::reservation::Reservation;
@@ -41,6 +41,8 @@ pub enum EntryRead {
 /// Entries handed to one consumer, and the live store's clock when it handed them over.
 #[derive(Debug, Clone, Default)]
 pub struct JournalBatch {
+    /// The run of the server that handed them over.
+    pub run: Option<ServerRun>,
     /// In order.
     pub entries: Vec<JournalEntry>,
     /// Milliseconds since 1970.
@@ -56,13 +58,13 @@ impl<L: Link> Live<L> {
         let mut read = redis::cmd("XREADGROUP");
         read.arg("GROUP").arg(GROUP).arg(consumer).arg("COUNT").arg(count);
         read.arg("STREAMS").arg(self.keys.journal(event)).arg(">");
-        let Some((value, read_at_ms)) = self.ask_journal("reading a journal", event, read).await? else {
+        let Some((value, read_at_ms, run)) = self.ask_journal("reading a journal", event, read).await? else {
             return Ok(JournalBatch::default());
         };
         // One stream was asked for: nil, or one pair of its name and its entries.
         let streams: Option<Vec<(String, Vec<RawEntry>)>> = decoded("reading a journal", &value)?;
         let rows = streams.unwrap_or_default().into_iter().next().map(|(_, rows)| rows).unwrap_or_default();
-        Ok(JournalBatch { entries: entries(rows, event)?, read_at_ms })
+        Ok(JournalBatch { run: Some(run), entries: entries(rows, event)?, read_at_ms })
     }
 
     /// Takes entries over that another consumer has had in hand for longer than `idle_ms`.
@@ -78,12 +80,12 @@ impl<L: Link> Live<L> {
     ) -> Result<JournalBatch> {
         let mut claim = redis::cmd("XAUTOCLAIM");
         claim.arg(self.keys.journal(event)).arg(GROUP).arg(consumer).arg(idle_ms).arg("0-0").arg("COUNT").arg(count);
-        let Some((value, read_at_ms)) = self.ask_journal("taking over a journal", event, claim).await? else {
+        let Some((value, read_at_ms, run)) = self.ask_journal("taking over a journal", event, claim).await? else {
             return Ok(JournalBatch::default());
         };
         let reply: Vec<Value> = decoded("taking over a journal", &value)?;
         let rows = reply.get(1).map_or_else(|| Ok(Vec::new()), |rows| decoded("taking over a journal", rows))?;
-        Ok(JournalBatch { entries: entries(rows, event)?, read_at_ms })
+        Ok(JournalBatch { run: Some(run), entries: entries(rows, event)?, read_at_ms })
     }
 
     /// One page of what the journal holds, after this position; reading it hands nothing over.
@@ -170,16 +172,26 @@ impl<L: Link> Live<L> {
 
     /// Asks with the clock in the same round trip. A journal that lost its group gets it again; one that does not exist
     /// has nothing: `None`.
-    async fn ask_journal(&self, doing: &'static str, event: EventId, ask: redis::Cmd) -> Result<Option<(Value, i64)>> {
+    async fn ask_journal(
+        &self,
+        doing: &'static str,
+        event: EventId,
+        ask: redis::Cmd,
+    ) -> Result<Option<(Value, i64, ServerRun)>> {
+        type Answers = (redis::RedisResult<Value>, redis::RedisResult<(i64, i64)>);
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors();
         pipeline.add_command(ask).cmd("TIME");
         loop {
-            let (value, time): (redis::RedisResult<Value>, redis::RedisResult<(i64, i64)>) =
-                self.query_all(doing, &pipeline).await?;
+            let call = async {
+                let mut wire = self.wire().await?;
+                let answers: Answers = pipeline.query_async(&mut wire).await?;
+                Ok((answers, wire.run()))
+            };
+            let ((value, time), run) = self.within(doing, call).await?;
             let (seconds, micros) = time.map_err(|error| super::fault(doing, error))?;
             match value {
-                Ok(value) => return Ok(Some((value, seconds * 1_000 + micros / 1_000))),
+                Ok(value) => return Ok(Some((value, seconds * 1_000 + micros / 1_000, run))),
                 Err(error) if error.to_string().contains("NOGROUP") => {
                     if !self.make_group(event, false).await? {
                         return Ok(None);
@@ -188,6 +200,19 @@ impl<L: Link> Live<L> {
                 Err(error) => return Err(super::fault(doing, error)),
             }
         }
+    }
+
+    /// Whether the server is still in this run.
+    ///
+    /// # Errors
+    /// When the live store does not answer.
+    pub async fn reaches(&self, run: ServerRun) -> Result<bool> {
+        let call = async {
+            let mut wire = self.wire().await?;
+            redis::cmd("PING").query_async::<String>(&mut wire).await?;
+            Ok(wire.run() == run)
+        };
+        self.within("asking whether the server is the same", call).await
     }
 }
 
