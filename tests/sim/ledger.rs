@@ -59,6 +59,12 @@ impl Ledger {
         &self.made
     }
 
+    /// Who was told of which reservation of a product, if it was not lost since.
+    pub fn told(&self) -> Vec<(UserId, ProductId, String)> {
+        let kept = self.told.iter().filter(|(_, id)| !self.excused.contains(*id));
+        kept.map(|((user, product), id)| (*user, *product, id.clone())).collect()
+    }
+
     pub fn is_excused(&self, id: &str) -> bool {
         self.excused.contains(id)
     }

@@ -15,10 +15,7 @@ fn found(bug: Bug) -> Found {
     }
     match play_seeds(0..SEEDS, Some(bug)) {
         Ok(_) => panic!("{bug:?} was not found"),
-        Err(found) => {
-            eprintln!("{bug:?}: seed {} {}", found.seed, found.what());
-            found
-        }
+        Err(found) => found,
     }
 }
 

@@ -1,8 +1,10 @@
 //! The end of every schedule: everything is healed, the sale is run to its end, and then everything must be in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use orbit::domain::event::SalePhase;
+use orbit::sale::check;
 use tokio::time::Instant;
 
 use super::seller::Control;
@@ -26,9 +28,29 @@ impl World {
         loop {
             match self.look(invariants::hold_at_rest) {
                 Err(_) if Instant::now() < end => self.pass(LOOK_INTERVAL).await?,
-                verdict => return verdict,
+                Err(what) => return Err(what),
+                Ok(()) => return self.ask_the_service().await,
             }
         }
+    }
+
+    /// The service's own check finds nothing, and every buyer finds what they were told of.
+    async fn ask_the_service(&self) -> Verdict {
+        let process = self.directory.lock().unwrap().first().map(Arc::clone).unwrap();
+        let event = self.around.database.lock().unwrap().event(self.catalogue.id()).unwrap();
+        let checks = process.sale.check(&event).await.map_err(|error| error.to_string())?;
+        if let Some(check) = checks.iter().find(|check| check.verdict != check::Verdict::Holds) {
+            return Err(format!("the service finds: {check:?}"));
+        }
+        let told = self.ledger.lock().unwrap().told();
+        for (user, product, id) in told {
+            let found =
+                process.sale.reservation_of(user, product, event.id).await.map_err(|error| error.to_string())?;
+            if found.id != id {
+                return Err(format!("a buyer was told of {id} and finds {}", found.id));
+            }
+        }
+        Ok(())
     }
 
     fn heal(&mut self) {

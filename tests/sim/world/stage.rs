@@ -71,6 +71,20 @@ pub struct Story {
     pub history: Vec<String>,
 }
 
+impl Story {
+    /// Adds another one's numbers, and its history if that is wanted.
+    pub fn add(&mut self, other: Self, with_history: bool) {
+        self.reservations += other.reservations;
+        self.lost_on_purpose += other.lost_on_purpose;
+        for (kind, count) in other.repairs {
+            *self.repairs.entry(kind).or_default() += count;
+        }
+        if with_history {
+            self.history.extend(other.history);
+        }
+    }
+}
+
 /// Why a schedule failed, and what had happened.
 #[derive(Debug)]
 pub struct Failure {
