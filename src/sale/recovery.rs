@@ -10,7 +10,7 @@
 //! | STOPPED | STOPPED | an End died before its last step | finish the End |
 //! | STOPPED, or SETTLED lately | LIVE or PAUSED | Redis came back from before the stop | End again |
 //! | STOPPED | `NOT_STARTED` | Redis lost a stopped sale | settle with the orders that are durable |
-//! | SETTLED lately | STOPPED, with keys | Redis came back from before the clean-up | clean up again |
+//! | SETTLED lately | STOPPED or `NOT_STARTED`, with keys | Redis came back from before the clean-up | clean up again |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -241,8 +241,20 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 }
                 Ok(())
             }
+            // Back from before its flip: there is no status that a clean-up could go by, so it is undone like an opening.
+            SaleStatus::NotStarted if self.live.projected(event.id).await? => self.discard_projection(event.id).await,
             SaleStatus::Stopped | SaleStatus::NotStarted => Ok(()),
         }
+    }
+
+    async fn discard_projection(&self, event: EventId) -> Result<()> {
+        let token = OpeningToken::random();
+        if self.live.take_opening(event, &token, self.config.opening_ttl_ms).await? {
+            self.discard(event, &token).await?;
+            self.live.release_opening(event, &token).await?;
+            self.repaired(event, "not_cleaned", "keys of a settled sale were in the live store").await;
+        }
+        Ok(())
     }
 
     async fn end_again(&self, event: &Event) -> Result<()> {
