@@ -2,7 +2,7 @@
 //! server and breaks with it.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use orbit::store::live::link::{Link, ServerRun, Wire};
 use redis::aio::ConnectionLike;
@@ -37,7 +37,7 @@ impl Link for SimLink {
         }
         let server = Arc::clone(&self.server);
         let run = self.line.ask(move || server.lock().unwrap().incarnation()).await.ok_or_else(broken)?;
-        let (server, line, slot) = (Arc::clone(&self.server), self.line.clone(), Arc::clone(&self.slot));
+        let (server, line, slot) = (Arc::clone(&self.server), self.line.clone(), Arc::downgrade(&self.slot));
         let wire = SimWire { server, line, slot, run: ServerRun::new(run) };
         *self.slot.lock().unwrap() = Some(wire.clone());
         Ok(wire)
@@ -53,7 +53,8 @@ impl Link for SimLink {
 pub struct SimWire {
     server: SharedRedis,
     line: Line,
-    slot: Arc<Mutex<Option<Self>>>,
+    /// Where it is kept while it is whole.
+    slot: Weak<Mutex<Option<Self>>>,
     run: ServerRun,
 }
 
@@ -75,7 +76,9 @@ impl SimWire {
             Some(commands.iter().map(|command| server.execute(command)).collect::<Vec<Reply>>())
         };
         let Some(replies) = self.line.ask(work).await.flatten() else {
-            *self.slot.lock().unwrap() = None;
+            if let Some(slot) = self.slot.upgrade() {
+                *slot.lock().unwrap() = None;
+            }
             return Err(broken());
         };
         replies.iter().map(parsed).collect()
