@@ -1,43 +1,98 @@
--- confirm: strikes journal entries that MongoDB has confirmed, and trims what every consumer has had confirmed.
+-- confirm: a payment has arrived for a reservation.
 --
--- An entry may go when it was delivered and is not pending any more. The oldest pending entry is the border; with
--- nothing pending it is the last delivered one. Both are read here, in the step that trims: an entry that is delivered
--- later is newer than the border. Trimming is bounded and approximate (whole nodes of the stream): what stays a little
--- longer goes with a later batch, or with the journal.
+-- The hold is decided by its state and not by the clock: as long as nobody has released it, its units are there, and the
+-- payment keeps them even when it comes late. After that the units are taken again if there are enough. What the buyer
+-- has cancelled stays cancelled.
 --
--- KEYS  1 event:{E}:journal  stream
--- ARGV  1 consumer group   2 the most entries to trim   3... ids of confirmed entries
+-- KEYS  1 event:{E}:saleStatus         string
+--       2 product:P:{E}                hash    stock, held
+--       3 booking:U:P:{E}              hash    written here
+--       4 event:{E}:product:P:winners  set     + user
+--       5 event:{E}:journal            stream  + one entry
+--       6 event:{E}:holds              zset    - 'product:user'
+-- ARGV  1 reservation id   2 user id   3 product id   4 units that were paid for
 --
 -- Returns an array of strings; the first is the tag:
---   CONFIRMED  how many entries were pending until now, how many were trimmed
---   NO_GROUP   the journal has no such group; nothing was changed
+--   CONFIRMED    reservationId quantity price currency status bookedAt expiresAt revision returned
+--   RETAKEN      the same: the payment came after the hold had expired, and there were units
+--   BEFORE       the same: it was confirmed already; nothing was changed
+--   NO_STOCK     the same: the payment came after the hold had expired, and its units are gone; nothing was changed
+--   CANCELLED    the same: the reservation was cancelled; nothing was changed
+--   UNKNOWN      the buyer has no such reservation, or another one since; nothing was changed
+--   NOT_RUNNING  the status that the sale has; nothing was changed
+--   DAMAGED      what is wrong; nothing was changed
 
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  return {'CONFIRMED', '0', '0'}
+local status = redis.call('GET', KEYS[1]) or 'NOT_STARTED'
+if status ~= 'LIVE' and status ~= 'PAUSED' then
+  return {'NOT_RUNNING', status}
 end
 
-local delivered = nil
-for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-  local fields = {}
-  for i = 1, #group, 2 do
-    fields[group[i]] = group[i + 1]
+local booking = redis.call('HMGET', KEYS[3],
+  'reservationId', 'quantity', 'price', 'currency', 'status', 'bookedAt', 'expiresAt', 'revision', 'returned',
+  'idempotencyKey')
+if booking[1] ~= ARGV[1] then
+  return {'UNKNOWN'}
+end
+
+local function integer(text)
+  if type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') then
+    return tonumber(text)
   end
-  if fields['name'] == ARGV[1] then
-    delivered = fields['last-delivered-id']
-  end
+  return nil
 end
-if not delivered then
-  return {'NO_GROUP'}
+local function text(number)
+  return string.format('%d', number)
+end
+local function tell(tag)
+  return {tag, booking[1], booking[2] or '', booking[3] or '', booking[4] or '', booking[5] or '', booking[6] or '',
+    booking[7] or '', booking[8] or '1', booking[9] or '0'}
 end
 
-local confirmed = 0
-for i = 3, #ARGV do
-  confirmed = confirmed + redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
+if booking[5] == 'CONFIRMED' then
+  return tell('BEFORE')
 end
-local pending = redis.call('XPENDING', KEYS[1], ARGV[1])
-local border = delivered
-if pending[1] > 0 then
-  border = pending[2]
+if booking[5] == 'CANCELLED' then
+  return tell('CANCELLED')
 end
-local trimmed = redis.call('XTRIM', KEYS[1], 'MINID', '~', border, 'LIMIT', ARGV[2])
-return {'CONFIRMED', string.format('%d', confirmed), string.format('%d', trimmed)}
+
+local quantity, revision, returned = integer(booking[2]), integer(booking[8] or '1'), integer(booking[9] or '0')
+local paid, stock = integer(ARGV[4]), integer(redis.call('HGET', KEYS[2], 'stock'))
+if not quantity or not revision or not returned or not stock then
+  return {'DAMAGED', 'the booking or the product hash has a field that is missing or not a number'}
+end
+if not paid or paid < 1 or paid > quantity then
+  return {'DAMAGED', 'the units paid for are not of this reservation'}
+end
+redis.call('SCARD', KEYS[4])
+redis.call('XLEN', KEYS[5])
+redis.call('ZCARD', KEYS[6])
+
+local tag
+if booking[5] == 'PENDING_PAYMENT' then
+  tag = 'CONFIRMED'
+  redis.call('HINCRBY', KEYS[2], 'held', text(returned - quantity))
+elseif booking[5] == 'EXPIRED' then
+  if stock < paid then
+    return tell('NO_STOCK')
+  end
+  tag = 'RETAKEN'
+  returned = quantity - paid
+  redis.call('HINCRBY', KEYS[2], 'stock', text(-paid))
+  redis.call('SADD', KEYS[4], ARGV[2])
+else
+  return {'DAMAGED', 'the booking has a status that nobody knows'}
+end
+
+booking[5], booking[7], booking[8], booking[9] = 'CONFIRMED', '', text(revision + 1), text(returned)
+redis.call('HSET', KEYS[3], 'status', booking[5], 'revision', booking[8], 'returned', booking[9])
+redis.call('HDEL', KEYS[3], 'expiresAt', 'slot')
+redis.call('ZREM', KEYS[6], ARGV[3] .. ':' .. ARGV[2])
+local entry = {'reservationId', booking[1], 'userId', ARGV[2], 'productId', ARGV[3],
+  'quantity', booking[2], 'price', booking[3], 'currency', booking[4], 'status', booking[5], 'bookedAt', booking[6],
+  'revision', booking[8], 'returned', booking[9]}
+if booking[10] then
+  entry[#entry + 1] = 'idempotencyKey'
+  entry[#entry + 1] = booking[10]
+end
+redis.call('XADD', KEYS[5], '*', unpack(entry))
+return tell(tag)

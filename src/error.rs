@@ -174,6 +174,14 @@ codes! {
     SoldOut = "sold_out",
     /// The buyer has a reservation for this product.
     AlreadyBooked = "already_booked",
+    /// The `Idempotency-Key` was used for another request.
+    IdempotencyKeyReused = "idempotency_key_reused",
+    /// The reservation cannot be cancelled any more.
+    CancellationClosed = "cancellation_closed",
+    /// The reservation has fewer units than are to be returned, or none.
+    NothingToReturn = "nothing_to_return",
+    /// Fewer units are unsold than are to be withdrawn, or the product would have more than a product may.
+    RestockRefused = "restock_refused",
     /// The sale does not accept reservations now.
     SaleNotActive = "sale_not_active",
     /// More units than one buyer may have.

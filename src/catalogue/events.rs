@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use super::Catalogue;
-use crate::domain::event::{Event, SalePhase, slug};
+use crate::domain::event::{Event, SalePhase, Terms, slug};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::media::ImageKind;
 use crate::domain::page::{Listed, Page};
 use crate::error::{Code, Error, Result};
-use crate::store::mongo::events::EventChange;
+use crate::store::mongo::events::{EventChange, PlanChange};
 use crate::store::mongo::new_id;
 
 /// A new event.
@@ -22,6 +22,8 @@ pub struct EventDraft {
     pub scheduled_at: DateTime<Utc>,
     /// The banner, as it was uploaded.
     pub banner: bytes::Bytes,
+    /// What its sale is opened with.
+    pub plan: PlanChange,
 }
 
 /// A change of an event. `None` leaves a field as it is.
@@ -35,6 +37,8 @@ pub struct EventEdit {
     pub scheduled_at: Option<DateTime<Utc>>,
     /// The address of a banner that the seller keeps elsewhere.
     pub banner_url: Option<String>,
+    /// What its sale is opened with.
+    pub plan: PlanChange,
 }
 
 impl Catalogue {
@@ -53,6 +57,14 @@ impl Catalogue {
             name: draft.title,
             description: draft.description,
             scheduled_at: draft.scheduled_at,
+            auto_open: draft.plan.auto_open.unwrap_or_default(),
+            ends_at: draft.plan.ends_at.flatten(),
+            time_zone: draft.plan.time_zone.flatten(),
+            terms: Terms {
+                payment_window_s: draft.plan.payment_window_s.unwrap_or_default(),
+                cancel_until: draft.plan.cancel_until.flatten(),
+                refund_keeps_slot: draft.plan.refund_keeps_slot.unwrap_or_default(),
+            },
             phase: SalePhase::Draft,
             banner_url: banner.url,
             banner_key: Some(banner.key.clone()),
@@ -81,20 +93,26 @@ impl Catalogue {
         self.mongo.events.of_seller(seller, page).await
     }
 
-    /// Changes an event. Allowed while its sale runs: nothing of it is copied into the live store.
+    /// Changes an event. Its texts may change while its sale runs; what the sale is opened with may not.
     ///
     /// # Errors
-    /// [`Code::NotFound`], or when the database does not answer.
+    /// [`Code::NotFound`], [`Code::CatalogueFrozen`], or when the database does not answer.
     pub async fn edit_event(&self, event: EventId, edit: EventEdit) -> Result<()> {
         let change = EventChange {
             name: edit.title,
             description: edit.description,
             scheduled_at: edit.scheduled_at,
             banner: edit.banner_url.map(|url| (url, None)),
+            plan: edit.plan,
         };
         let replaces_banner = change.banner.is_some();
-        let before = self.mongo.events.update(event, &change).await?;
-        let before = before.ok_or_else(|| Error::not_found("event not found"))?;
+        let Some(before) = self.mongo.events.update(event, &change).await? else {
+            self.event(event).await?;
+            return Err(Error::refused(
+                Code::CatalogueFrozen,
+                "the sale was opened with its terms and its schedule; they cannot change any more",
+            ));
+        };
         if let Some(key) = before.banner_key.filter(|_| replaces_banner) {
             self.picture_hidden(&key).await;
         }

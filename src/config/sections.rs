@@ -108,6 +108,7 @@ pub struct Sale {
     pub opening_ttl_ms: u64,
     pub settle_page_size_max: usize,
     pub end_answer_ms: u64,
+    pub sweep_interval_ms: u64,
     pub drain_interval_ms: u64,
     pub drain_takeover_ms: u64,
     pub recovery_interval_ms: u64,

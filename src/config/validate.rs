@@ -82,6 +82,7 @@ impl Config {
             ("sale.settle_page_size_max", self.sale.settle_page_size_max as u64),
             ("sale.opening_ttl_ms", self.sale.opening_ttl_ms),
             ("sale.end_answer_ms", self.sale.end_answer_ms),
+            ("sale.sweep_interval_ms", self.sale.sweep_interval_ms),
             ("sale.drain_interval_ms", self.sale.drain_interval_ms),
             ("sale.drain_takeover_ms", self.sale.drain_takeover_ms),
             ("sale.recovery_interval_ms", self.sale.recovery_interval_ms),

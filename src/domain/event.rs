@@ -49,6 +49,20 @@ impl SalePhase {
     }
 }
 
+/// The longest payment window, in seconds: a week.
+pub const PAYMENT_WINDOW_S_MAX: u32 = 604_800;
+
+/// What the buyers of an event are promised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Seconds in which a reservation is to be paid; with 0 it is confirmed at once.
+    pub payment_window_s: u32,
+    /// Until when a buyer may cancel; `None` is always.
+    pub cancel_until: Option<DateTime<Utc>>,
+    /// Whether a buyer whose confirmed reservation was cancelled may not reserve the product again.
+    pub refund_keeps_slot: bool,
+}
+
 /// An event.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -64,6 +78,14 @@ pub struct Event {
     pub description: String,
     /// When the seller means to open it; opening earlier is allowed.
     pub scheduled_at: DateTime<Utc>,
+    /// Whether it opens by itself at that moment.
+    pub auto_open: bool,
+    /// When its sale ends by itself, if it does.
+    pub ends_at: Option<DateTime<Utc>>,
+    /// The IANA zone that its times are shown in; they are moments, and it changes none of them.
+    pub time_zone: Option<String>,
+    /// What its buyers are promised.
+    pub terms: Terms,
     /// What is known of its sale.
     pub phase: SalePhase,
     /// Public address of the banner.

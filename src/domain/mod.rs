@@ -13,5 +13,6 @@ pub mod order;
 pub mod page;
 pub mod product;
 pub mod reservation;
+pub mod restock;
 pub mod sale;
 pub mod verification;

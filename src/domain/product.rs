@@ -54,6 +54,8 @@ pub struct LiveProduct {
     pub image_url: String,
     /// Units that can be reserved now.
     pub available_units: u64,
+    /// Units that wait for payment.
+    pub held_units: u64,
     /// Units at the start, restocks included.
     pub initial_units: u64,
     /// Units that one buyer may reserve.

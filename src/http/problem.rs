@@ -95,6 +95,9 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::AlreadyBooked
         | Code::SaleNotActive
         | Code::LimitReached
+        | Code::CancellationClosed
+        | Code::NothingToReturn
+        | Code::RestockRefused
         | Code::TransitionRefused
         | Code::OpeningInProgress
         | Code::LiveStateLost
@@ -104,6 +107,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::SettlementIncomplete
         | Code::VerificationExists
         | Code::VerificationDecided => StatusCode::CONFLICT,
+        Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,

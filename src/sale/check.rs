@@ -9,6 +9,7 @@ use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, ProductId};
 use crate::domain::journal::JournalState;
+use crate::domain::order::OrderStatus;
 use crate::domain::product::LiveProduct;
 use crate::domain::sale::SaleStatus;
 use crate::error::{Error, Result};
@@ -50,18 +51,28 @@ impl Check {
 
 struct Figures {
     stock: u64,
+    held: u64,
     initial: u64,
     minor: i64,
     limit: u32,
     winners: u64,
 }
 
+/// What the bookings of one product take of it.
+#[derive(Clone, Copy, Default)]
+struct Holding {
+    slots: u64,
+    units: u64,
+    unpaid: u64,
+}
+
 #[derive(Default)]
 struct Bookings {
     listed: u64,
     unreadable: Vec<String>,
-    /// Bookings that hold units, and those units.
-    holding: HashMap<ProductId, (u64, u64)>,
+    holding: HashMap<ProductId, Holding>,
+    /// Bookings that wait for payment.
+    holds: u64,
     changes: u64,
     mispriced: Vec<String>,
     over_limit: Vec<String>,
@@ -123,8 +134,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let off = |wrong: &dyn Fn(&ProductId, &Figures) -> bool| -> Vec<String> {
             products.iter().filter(|(id, figures)| wrong(id, figures)).map(|(id, _)| id.to_string()).collect()
         };
-        let unbalanced = off(&|id, figures| figures.stock + held(id).1 != figures.initial);
-        let unslotted = off(&|id, figures| figures.winners != held(id).0);
+        let unbalanced =
+            off(&|id, figures| figures.stock + held(id).units != figures.initial || figures.held != held(id).unpaid);
+        let unslotted = off(&|id, figures| figures.winners != held(id).slots);
+        let holds = self.live.hold_count(event).await?;
         let changes = self.durable.count_changes(event).await?;
         let trimmed = journal.appended.saturating_sub(journal.length);
         let count = products.len();
@@ -153,8 +166,13 @@ impl<L: Link, D: Durable> Sale<L, D> {
             Check::new(
                 6,
                 "a buyer's slot is taken as long as their units are",
-                unslotted.is_empty(),
-                format!("{count} products, {} differ{}", unslotted.len(), some(&unslotted)),
+                unslotted.is_empty() && holds == bookings.holds,
+                format!(
+                    "{count} products, {} differ{}; {} unpaid, {holds} of them with an end",
+                    unslotted.len(),
+                    some(&unslotted),
+                    bookings.holds
+                ),
             ),
             self.check_orders(event, bookings.orderless).await?,
             Check::new(
@@ -186,10 +204,12 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     async fn oversold(&self, event: EventId) -> Result<Vec<String>> {
         let mut oversold = Vec::new();
+        let restocked = self.durable.restocked(event).await?;
         for (id, units) in self.durable.units_per_product(event).await? {
             // A deleted product has no units to compare with.
+            let added = restocked.get(&id).copied().unwrap_or_default();
             if let Some(product) = self.durable.product(event, id).await?
-                && units > u64::from(product.units)
+                && units > u64::from(product.units).saturating_add_signed(added)
             {
                 oversold.push(id.to_string());
             }
@@ -210,11 +230,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
             let ids: Vec<ProductId> = whole.iter().map(|product| product.id).collect();
             let winners = self.live.winner_counts(event, &ids).await?;
             figures.extend(whole.into_iter().zip(winners).map(|(product, winners)| {
-                let (stock, initial) = (product.available_units, product.initial_units);
-                (
-                    product.id,
-                    Figures { stock, initial, minor: product.price.minor, limit: product.per_buyer_limit, winners },
-                )
+                let figures = Figures {
+                    stock: product.available_units,
+                    held: product.held_units,
+                    initial: product.initial_units,
+                    minor: product.price.minor,
+                    limit: product.per_buyer_limit,
+                    winners,
+                };
+                (product.id, figures)
             }));
         }
     }
@@ -251,10 +275,12 @@ impl<L: Link, D: Durable> Sale<L, D> {
                     continue;
                 };
                 all.changes += u64::from(reservation.revision);
-                if reservation.status.holds_units() {
-                    let holding = all.holding.entry(reservation.product).or_default();
-                    holding.0 += 1;
-                    holding.1 += u64::from(reservation.quantity);
+                let holding = all.holding.entry(reservation.product).or_default();
+                holding.slots += u64::from(reservation.takes_slot());
+                holding.units += u64::from(reservation.units_held());
+                if reservation.status == OrderStatus::PendingPayment {
+                    holding.unpaid += u64::from(reservation.units_held());
+                    all.holds += 1;
                 }
                 if let Some(product) = products.get(&reservation.product) {
                     if product.minor != reservation.price.minor {

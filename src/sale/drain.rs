@@ -120,7 +120,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         for letter in &dead {
             self.record_dead(event, letter).await?;
         }
-        self.live.confirm_journal(event, &ids).await?;
+        self.live.acknowledge(event, &ids).await?;
         let now_ms = batch.read_at_ms + i64::try_from(read.elapsed().as_millis()).unwrap_or(0);
         for reservation in &whole {
             let lag = Duration::from_millis(u64::try_from(now_ms - reservation.booked_at_ms).unwrap_or(0));

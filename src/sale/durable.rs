@@ -17,6 +17,7 @@ use crate::domain::order::Order;
 use crate::domain::page::{Listed, Page};
 use crate::domain::product::Product;
 use crate::domain::reservation::Reservation;
+use crate::domain::restock::{Restock, RestockState};
 use crate::error::Result;
 use crate::store::mongo::Mongo;
 use crate::store::mongo::audit::AuditEntry;
@@ -76,6 +77,22 @@ durable! {
     fn orders(&self, event: EventId, page: Page) -> Listed<Order> = orders.of_event;
     /// The newest order of a buyer for a product.
     fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Option<Order> = orders.of_buyer;
+    /// The order of this reservation.
+    fn order(&self, reservation: &str) -> Option<Order> = orders.by_reservation;
+    /// Changes an order that no live store has any more, if it is still in the revision before.
+    fn change_order(&self, after: &Reservation) -> bool = orders.change;
+    /// Orders that wait for payment and whose time has passed, in no order.
+    fn overdue_orders(&self, before: DateTime<Utc>, limit: u32) -> Vec<Order> = orders.overdue;
+    /// Records a restocking, unless its operation is recorded; returns what is recorded.
+    fn record_restock(&self, restock: &Restock) -> Restock = restocks.record;
+    /// The live store has it.
+    fn restock_applied(&self, restock: &Restock) -> () = restocks.applied;
+    /// The live store refused it.
+    fn discard_restock(&self, restock: &Restock) -> () = restocks.discard;
+    /// An event's restockings in a state.
+    fn restocks(&self, event: EventId, state: RestockState) -> Vec<Restock> = restocks.in_state;
+    /// Units added to each product since the sale was opened, less those withdrawn.
+    fn restocked(&self, event: EventId) -> HashMap<ProductId, i64> = restocks.sums;
     /// Whether settling twice leaves one order.
     fn settles_once(&self) -> bool = orders.has_unique_index;
     /// Records what could not be settled.

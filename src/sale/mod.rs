@@ -15,15 +15,20 @@ mod open;
 mod projector;
 mod rebuild;
 mod recovery;
+mod reservation;
 mod reserve;
+mod restock;
 mod settlement;
 mod status;
+mod sweep;
 
 use std::sync::Arc;
 
 pub use durable::Durable;
 pub use end::{Ended, Settling};
 pub use open::Opened;
+pub use reservation::ReservationRef;
+pub use restock::Restocked;
 pub use status::{KnownSale, SaleView};
 
 use crate::config;

@@ -11,6 +11,8 @@
 //! Before step 7 no buyer can reserve. A failure before it is undone (no stock, phase DRAFT, an event that can be opened
 //! again); a crash before it is undone by the next opener or by [`super::recovery`].
 
+use std::collections::HashMap;
+
 use super::projector::{lost, project};
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
@@ -18,7 +20,7 @@ use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Code, Error, Result};
 use crate::store::live::link::Link;
-use crate::store::live::{OpeningToken, Removed, Transitioned};
+use crate::store::live::{OpeningToken, Projecting, Removed, Transitioned};
 
 /// An opened sale.
 #[derive(Debug, Clone, Copy)]
@@ -60,13 +62,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if !self.durable.move_phase(event, &[fresh.phase], SalePhase::Opening, Some(run)).await? {
             return Err(Error::not_found("event not found"));
         }
+        // Its terms and its schedule cannot change from here on.
+        let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
         self.discard(event, token).await?;
         let frozen = self.durable.freeze(event, run).await?;
         if frozen == 0 {
             return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
         }
         let products = self.durable.frozen(event, run).await?;
-        let projected = project(&self.live, &self.config, event, token, products).await?;
+        let projected = project(&self.live, &self.config, event, promised(&fresh), token, products).await?;
         let stored = self.live.product_count(event).await?;
         if projected != frozen || stored != frozen {
             let what = format!("{frozen} products in the catalogue, {projected} projected, {stored} in the live store");
@@ -210,6 +214,15 @@ fn discarded(removed: Removed) -> Result<()> {
         Removed::Keys(_) => Ok(()),
         Removed::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
         Removed::TokenLost => Err(lost()),
+    }
+}
+
+/// What is projected with every product.
+pub(super) fn promised(event: &Event) -> Projecting {
+    Projecting {
+        window_ms: u64::from(event.terms.payment_window_s) * 1_000,
+        ends_at_ms: event.ends_at.map(|at| at.timestamp_millis()),
+        restocked: HashMap::new(),
     }
 }
 

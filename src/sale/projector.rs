@@ -15,7 +15,7 @@ use crate::domain::ids::EventId;
 use crate::domain::product::Product;
 use crate::error::{Code, Error, Result};
 use crate::store::live::link::Link;
-use crate::store::live::{Live, OpeningToken, Projected};
+use crate::store::live::{Live, OpeningToken, Projected, Projecting};
 use crate::store::mongo::products::ProductStream;
 use crate::task::retry::Retry;
 
@@ -24,6 +24,7 @@ pub(super) async fn project<L: Link>(
     live: &Arc<Live<L>>,
     config: &config::Sale,
     event: EventId,
+    with: Projecting,
     token: &OpeningToken,
     products: ProductStream,
 ) -> Result<u64> {
@@ -31,6 +32,7 @@ pub(super) async fn project<L: Link>(
     let worker = Worker {
         live: Arc::clone(live),
         event,
+        with: Arc::new(with),
         token: token.clone(),
         products: Arc::new(Mutex::new(receiver)),
         batch_size_max: config.batch_size_max,
@@ -72,6 +74,7 @@ async fn read(mut products: ProductStream, sender: mpsc::Sender<Product>) -> Res
 struct Worker<L> {
     live: Arc<Live<L>>,
     event: EventId,
+    with: Arc<Projecting>,
     token: OpeningToken,
     products: Arc<Mutex<mpsc::Receiver<Product>>>,
     batch_size_max: usize,
@@ -85,6 +88,7 @@ impl<L> Clone for Worker<L> {
         Self {
             live: Arc::clone(&self.live),
             event: self.event,
+            with: Arc::clone(&self.with),
             token: self.token.clone(),
             products: Arc::clone(&self.products),
             batch_size_max: self.batch_size_max,
@@ -102,7 +106,8 @@ impl<L: Link> Worker<L> {
             if batch.is_empty() {
                 return Ok(written);
             }
-            let outcome = self.retry.run(|| self.live.project(self.event, &batch, &self.token, self.ttl_ms)).await;
+            let outcome =
+                self.retry.run(|| self.live.project(self.event, &batch, &self.with, &self.token, self.ttl_ms)).await;
             match outcome {
                 Ok(Projected::Written(count)) => {
                     metrics::counter!(crate::telemetry::metrics::PRODUCTS_PROJECTED).increment(count);

@@ -181,6 +181,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 let blocked = held.as_ref().is_some_and(|held| held.blocking);
                 if blocked || self.is_behind(event.id).await? {
                     self.mend(event.id).await?;
+                } else {
+                    self.finish_restocks(event.id, false).await?;
                 }
             }
         }

@@ -27,6 +27,7 @@ const fn label(outcome: &Result<ReserveOutcome>) -> &'static str {
         Ok(ReserveOutcome::Reserved(_)) => "reserved",
         Ok(ReserveOutcome::Replayed(_)) => "replayed",
         Ok(ReserveOutcome::AlreadyReserved(_)) => "already_reserved",
+        Ok(ReserveOutcome::KeyReused) => "key_reused",
         Ok(ReserveOutcome::SoldOut) => "sold_out",
         Ok(ReserveOutcome::NotLive(_)) => "not_live",
         Ok(ReserveOutcome::UnknownProduct) => "unknown_product",
@@ -46,17 +47,6 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
         let order = self.durable.order_of_buyer(event, product, user).await?;
         let order = order.ok_or_else(|| Error::not_found("reservation not found"))?;
-        Ok(Reservation {
-            id: order.reservation_id,
-            user: order.user,
-            product: order.product,
-            event: order.event,
-            quantity: order.quantity,
-            price: order.price,
-            status: order.status,
-            booked_at_ms: order.created_at.timestamp_millis(),
-            revision: order.revision,
-            idempotency_key: order.idempotency_key,
-        })
+        Ok(order.reservation())
     }
 }

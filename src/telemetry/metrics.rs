@@ -26,6 +26,7 @@ metrics_table! {
     histogram PURCHASE_SECONDS = "orbit_purchase_seconds", Unit::Seconds, "Time that the live store took to decide a purchase.";
     counter PRODUCTS_PROJECTED = "orbit_products_projected_total", Unit::Count, "Products written into the live store by openings.";
     counter ORDERS_SETTLED = "orbit_orders_settled_total", Unit::Count, "Reservations confirmed as orders by settlements, repeats included.";
+    counter RELEASES = "orbit_reservations_released_total", Unit::Count, "Reservations whose units went back, cancelled or expired.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
     counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";

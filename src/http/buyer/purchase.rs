@@ -128,6 +128,11 @@ fn refusal(outcome: ReserveOutcome) -> Problem {
             let reservation = serde_json::to_value(ReservationBody::from(reservation)).unwrap_or_default();
             Problem::from(Error::refused(Code::AlreadyBooked, "already booked")).with("reservation", reservation)
         }
+        ReserveOutcome::KeyReused => Error::refused(
+            Code::IdempotencyKeyReused,
+            "this Idempotency-Key belongs to another request; use a new one for each",
+        )
+        .into(),
         ReserveOutcome::SoldOut => Error::refused(Code::SoldOut, "sold out").into(),
         ReserveOutcome::NotLive(status) => Problem::from(Error::refused(Code::SaleNotActive, "sale is not active"))
             .with("currentStatus", status.as_str()),

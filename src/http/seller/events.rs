@@ -14,6 +14,7 @@ use crate::error::{Code, Error};
 use crate::http::auth::MessageBody;
 use crate::http::extract::{Form, OwnedEvent, Paged, Seller, next_cursor};
 use crate::http::problem::{Answer, ProblemBody};
+use crate::store::mongo::events::PlanChange;
 
 const TITLE_CHARS: std::ops::RangeInclusive<usize> = 1..=200;
 const DESCRIPTION_CHARS: std::ops::RangeInclusive<usize> = 1..=5000;
@@ -110,7 +111,7 @@ pub(in crate::http) async fn create_event(
     let (Some(title), Some(description), Some(scheduled_at)) = (title, description, scheduled_at) else {
         return Err(Error::invalid("title", "is required").into());
     };
-    let draft = EventDraft { title, description, scheduled_at, banner };
+    let draft = EventDraft { title, description, scheduled_at, banner, plan: PlanChange::default() };
     let id = app.catalogue().create_event(session.user(), draft).await?;
     let body = EventCreatedBody { message: "event created successfully", event_id: id.to_string() };
     Ok((StatusCode::CREATED, Json(body)))
@@ -204,6 +205,7 @@ pub(in crate::http) async fn update_event(
         description: fields.text("description", DESCRIPTION_CHARS),
         scheduled_at: fields.parse("scheduledAt", |text| schedule(text, now)),
         banner_url: fields.text("imageBanner", BANNER_CHARS),
+        plan: PlanChange::default(),
     };
     fields.finish()?;
     if edit.title.is_none() && edit.description.is_none() && edit.scheduled_at.is_none() && edit.banner_url.is_none() {

@@ -10,6 +10,9 @@ use crate::domain::order::OrderStatus;
 use crate::domain::reservation::{FIRST_REVISION, Reservation};
 use crate::error::Result;
 
+/// What `slot` says when the buyer may not reserve the product again.
+pub(super) const SLOT_KEPT: &str = "kept";
+
 /// A booking with the key that it is stored under.
 #[derive(Debug, Clone)]
 pub struct StoredBooking {
@@ -135,15 +138,22 @@ pub(super) fn reservation(fields: &HashMap<String, String>, event: EventId) -> R
         price: Money { minor: parse(fields, "price")?, currency },
         status: OrderStatus::parse(field(fields, "status")?).ok_or("status is unknown")?,
         booked_at_ms: parse(fields, "bookedAt")?,
+        expires_at_ms: if fields.contains_key("expiresAt") { Some(parse(fields, "expiresAt")?) } else { None },
+        returned: if fields.contains_key("returned") { parse(fields, "returned")? } else { 0 },
+        slot_kept: fields.get("slot").is_some_and(|slot| slot == SLOT_KEPT),
         // The first state of a reservation does not carry its number.
         revision: if fields.contains_key("revision") { parse(fields, "revision")? } else { FIRST_REVISION },
         idempotency_key: fields.get("idempotencyKey").cloned().unwrap_or_default(),
+        operation: fields.get("operation").cloned().unwrap_or_default(),
     };
     if reservation.event != event {
         return Err("eventId is another event's".to_owned());
     }
     if reservation.id.is_empty() || reservation.quantity == 0 || reservation.price.minor <= 0 {
         return Err("reservationId, quantity or price is empty".to_owned());
+    }
+    if reservation.returned > reservation.quantity {
+        return Err("more units were returned than reserved".to_owned());
     }
     Ok(reservation)
 }

@@ -7,7 +7,7 @@ use crate::domain::money::{self, Money};
 use crate::domain::product::LiveProduct;
 use crate::error::{Error, Result};
 
-type ProductFields = (Option<u64>, Option<i64>, Option<String>, Option<u32>, Option<u64>, Option<i64>);
+type ProductFields = (Option<u64>, Option<i64>, Option<String>, Option<u32>, Option<u64>, Option<i64>, Option<u64>);
 type MetaFields = (Option<String>, Option<String>, Option<String>);
 
 impl<L: Link> Live<L> {
@@ -73,7 +73,7 @@ impl<L: Link> Live<L> {
         for chunk in ids.chunks(500) {
             let mut pipeline = redis::pipe();
             for id in chunk {
-                let fields = ["stock", "price", "currency", "limit", "initial", "restocked"];
+                let fields = ["stock", "price", "currency", "limit", "initial", "restocked", "held"];
                 pipeline.cmd("HMGET").arg(self.keys.product(*id, event)).arg(&fields);
                 pipeline.cmd("HMGET").arg(self.keys.product_meta(*id, event)).arg(&["title", "description", "image"]);
             }
@@ -91,7 +91,7 @@ fn live_product(id: ProductId, pair: &[redis::Value]) -> Result<LiveProduct> {
     let fields: ProductFields =
         redis::from_redis_value_ref(&pair[0]).map_err(|_| damaged("its hash cannot be read"))?;
     let meta: MetaFields = redis::from_redis_value_ref(&pair[1]).map_err(|_| damaged("its text cannot be read"))?;
-    let (Some(stock), Some(minor), Some(code), Some(limit), Some(initial), Some(restocked)) = fields else {
+    let (Some(stock), Some(minor), Some(code), Some(limit), Some(initial), Some(restocked), held) = fields else {
         return Err(damaged("its hash is gone or has a missing field"));
     };
     let currency = money::currency(&code).ok_or_else(|| damaged("its currency is unknown"))?;
@@ -102,6 +102,7 @@ fn live_product(id: ProductId, pair: &[redis::Value]) -> Result<LiveProduct> {
         image_url: meta.2.unwrap_or_default(),
         price: Money { minor, currency },
         available_units: stock,
+        held_units: held.unwrap_or_default(),
         initial_units: initial.saturating_add_signed(restocked),
         per_buyer_limit: limit,
     })

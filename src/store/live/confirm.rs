@@ -1,30 +1,45 @@
-//! `lua/confirm.lua`: journal entries that MongoDB has confirmed are struck and trimmed.
+//! `lua/confirm.lua`: a payment has arrived.
 
+use super::Live;
 use super::link::Link;
-use super::{Live, journal};
-use crate::domain::ids::EventId;
-use crate::domain::journal::EntryId;
+use crate::domain::ids::{EventId, ProductId, UserId};
+use crate::domain::reservation::{Confirmed, Reservation};
 use crate::error::Result;
 
-/// Entries that one confirmation trims at most.
-const TRIM_MAX: usize = 2_000;
-
 impl<L: Link> Live<L> {
-    /// Strikes entries that MongoDB has confirmed, and trims what is confirmed as a whole.
+    /// Confirms the reservation that `units` were paid for.
     ///
     /// # Errors
-    /// When the live store does not answer; confirming again is safe.
-    pub async fn confirm_journal(&self, event: EventId, ids: &[EntryId]) -> Result<()> {
+    /// When the live store does not answer: confirming again is safe. [`crate::error::Error::Damaged`]: nothing was changed.
+    pub async fn confirm(
+        &self,
+        event: EventId,
+        (user, product): (UserId, ProductId),
+        reservation: &str,
+        units: u32,
+    ) -> Result<Confirmed> {
         let mut call = self.scripts.confirm.prepare_invoke();
-        call.key(self.keys.journal(event)).arg(journal::GROUP).arg(TRIM_MAX);
-        for id in ids {
-            call.arg(id.to_string());
-        }
+        call.key(self.keys.status(event))
+            .key(self.keys.product(product, event))
+            .key(self.keys.booking(user, product, event))
+            .key(self.keys.winners(event, product))
+            .key(self.keys.journal(event))
+            .key(self.keys.holds(event))
+            .arg(reservation)
+            .arg(user.to_string())
+            .arg(product.to_string())
+            .arg(units);
         let reply = self.invoke("confirm", &call).await?;
+        let told = || -> Result<Reservation> { reply.reservation(1, (user, product, event)) };
         match reply.tag() {
-            "CONFIRMED" => Ok(()),
-            // A group that is made anew reads from the start: the orders are written again, which changes nothing.
-            "NO_GROUP" => Ok(()),
+            "CONFIRMED" => Ok(Confirmed::OnTime(told()?)),
+            "RETAKEN" => Ok(Confirmed::Late(told()?)),
+            "BEFORE" => Ok(Confirmed::Before(told()?)),
+            "NO_STOCK" => Ok(Confirmed::NoStock(told()?)),
+            "CANCELLED" => Ok(Confirmed::Cancelled(told()?)),
+            "UNKNOWN" => Ok(Confirmed::Unknown),
+            "NOT_RUNNING" => Ok(Confirmed::NotRunning(reply.status(1)?)),
+            "DAMAGED" => Err(reply.damaged("the script refused")),
             _ => Err(reply.damaged("unknown tag")),
         }
     }

@@ -30,7 +30,8 @@ impl Keys {
         format!("{}event:{{{event}}}:opening", self.prefix)
     }
 
-    /// Hash: stock, price (minor units), currency, limit, initial, restocked.
+    /// Hash: stock, price (minor units), currency, limit, initial, restocked, held (units unpaid), window (milliseconds to
+    /// pay in), endsAt (milliseconds since 1970, or empty).
     #[must_use]
     pub fn product(&self, product: ProductId, event: EventId) -> String {
         format!("{}product:{product}:{{{event}}}", self.prefix)
@@ -87,6 +88,18 @@ impl Keys {
         format!("{}event:{{{event}}}:journal", self.prefix)
     }
 
+    /// Sorted set: unpaid reservations as `product:user`, scored by the end of their payment window in milliseconds.
+    #[must_use]
+    pub fn holds(&self, event: EventId) -> String {
+        format!("{}event:{{{event}}}:holds", self.prefix)
+    }
+
+    /// Hash: operations that are done once, by their ids.
+    #[must_use]
+    pub fn operations(&self, event: EventId) -> String {
+        format!("{}event:{{{event}}}:operations", self.prefix)
+    }
+
     /// Hash: why the sale is held, and whether the seller may resume it.
     #[must_use]
     pub fn held(&self, event: EventId) -> String {
@@ -122,6 +135,8 @@ mod tests {
             keys.catalogue(e),
             keys.journal(e),
             keys.held(e),
+            keys.holds(e),
+            keys.operations(e),
         ];
         assert_eq!(all[0], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:saleStatus");
         assert_eq!(all[1], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:opening");
@@ -134,6 +149,8 @@ mod tests {
         assert_eq!(all[8], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:catalogue");
         assert_eq!(all[9], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:journal");
         assert_eq!(all[10], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:held");
+        assert_eq!(all[11], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:holds");
+        assert_eq!(all[12], "t:event:{aaaaaaaaaaaaaaaaaaaaaaaa}:operations");
         assert_eq!(keys.booking_owner(&all[4], e), Some((u, p)));
         assert!(all.iter().filter(|key| keys.booking_owner(key, e).is_some()).eq([&all[4]]));
         for key in all {

@@ -3,6 +3,7 @@
 //! While a sale is live this is not a cache: it is the store that decides. Every decision is one Lua script, every call
 //! has a deadline, and a call that ran out of time has an unknown outcome that the caller must be told of.
 
+mod acknowledge;
 mod bookings;
 mod catalogue;
 mod confirm;
@@ -13,9 +14,11 @@ pub mod keys;
 pub mod link;
 mod opening;
 mod project;
+mod release;
 mod remove;
 mod replicas;
 mod reserve;
+mod restock;
 mod restore;
 pub mod scripts;
 mod server;
@@ -34,7 +37,8 @@ pub use durability::{Promise, Shortfall};
 pub use hold::Held;
 pub use journal::{EntryRead, JournalBatch, JournalEntry};
 pub use opening::OpeningToken;
-pub use project::Projected;
+pub use project::{Projected, Projecting};
+pub use release::{HoldMember, Releasing};
 pub use remove::Removed;
 pub use restore::{Restored, Restoring};
 pub use server::{AppendFsync, ServerFacts};

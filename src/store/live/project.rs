@@ -1,8 +1,10 @@
 //! `lua/project.lua`: one batch of products into the live store.
 
+use std::collections::HashMap;
+
 use super::link::Link;
 use super::{Live, OpeningToken, journal};
-use crate::domain::ids::EventId;
+use crate::domain::ids::{EventId, ProductId};
 use crate::domain::product::Product;
 use crate::domain::sale::SaleStatus;
 use crate::error::Result;
@@ -18,6 +20,17 @@ pub enum Projected {
     Started(SaleStatus),
 }
 
+/// What is projected with every product of a sale.
+#[derive(Debug, Clone, Default)]
+pub struct Projecting {
+    /// Milliseconds in which a reservation is to be paid; 0 confirms at once.
+    pub window_ms: u64,
+    /// When the sale ends by itself, in milliseconds since 1970.
+    pub ends_at_ms: Option<i64>,
+    /// Units added since the sale was opened, by product; only when a sale is rebuilt.
+    pub restocked: HashMap<ProductId, i64>,
+}
+
 impl<L: Link> Live<L> {
     /// Writes a batch, all of it or nothing, and renews the opening token.
     ///
@@ -27,6 +40,7 @@ impl<L: Link> Live<L> {
         &self,
         event: EventId,
         products: &[Product],
+        with: &Projecting,
         token: &OpeningToken,
         ttl_ms: u64,
     ) -> Result<Projected> {
@@ -37,15 +51,20 @@ impl<L: Link> Live<L> {
             .key(self.keys.catalogue(event))
             .key(self.keys.bookings(event))
             .key(self.keys.journal(event))
+            .key(self.keys.holds(event))
+            .key(self.keys.operations(event))
             .arg(token.as_str())
             .arg(ttl_ms)
-            .arg(journal::GROUP);
+            .arg(journal::GROUP)
+            .arg(with.window_ms)
+            .arg(with.ends_at_ms.map(|at| at.to_string()).unwrap_or_default());
         for product in products {
             call.key(self.keys.product(product.id, event))
                 .key(self.keys.product_meta(product.id, event))
                 .key(self.keys.winners(event, product.id))
                 .arg(product.id.to_string())
                 .arg(product.units)
+                .arg(with.restocked.get(&product.id).copied().unwrap_or_default())
                 .arg(product.price.minor)
                 .arg(product.price.currency.code())
                 .arg(product.per_buyer_limit)

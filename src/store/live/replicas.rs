@@ -35,7 +35,9 @@ pub(super) fn require_acknowledged(
     acknowledged: usize,
     promise: Promise,
 ) -> Result<ReserveOutcome> {
-    use ReserveOutcome::{AlreadyReserved, LimitReached, NotLive, Replayed, Reserved, SoldOut, UnknownProduct};
+    use ReserveOutcome::{
+        AlreadyReserved, KeyReused, LimitReached, NotLive, Replayed, Reserved, SoldOut, UnknownProduct,
+    };
     match outcome {
         Reserved(_) | Replayed(_) | AlreadyReserved(_) if acknowledged < promise.replicas_min => {
             let what = format!(
@@ -50,6 +52,7 @@ pub(super) fn require_acknowledged(
         | SoldOut
         | NotLive(_)
         | UnknownProduct
+        | KeyReused
         | LimitReached { .. } => Ok(outcome),
     }
 }

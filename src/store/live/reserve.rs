@@ -2,13 +2,21 @@
 
 use super::link::{Link, Wire};
 use super::scripts::{self, Reply};
-use super::{Live, replicas, within};
+use super::{HoldMember, Live, replicas, within};
 use crate::config::Durability;
 use crate::domain::ids::{EventId, ProductId, UserId};
-use crate::domain::money::{self, Money};
-use crate::domain::order::OrderStatus;
-use crate::domain::reservation::{FIRST_REVISION, Reservation, ReserveOutcome, ReserveRequest};
+use crate::domain::reservation::{Release, ReserveOutcome, ReserveRequest};
 use crate::error::{Dependency, Error, Result};
+
+/// How often a purchase that finds no stock looks for holds whose time has passed, before it is sold out.
+const RECLAIMS_MAX: u32 = 4;
+
+/// What the script decided.
+enum Decision {
+    Final(ReserveOutcome),
+    /// These holds have run out: they are to be released first.
+    Reclaim(Vec<HoldMember>),
+}
 
 impl<L: Link> Live<L> {
     /// Decides one reservation.
@@ -18,6 +26,36 @@ impl<L: Link> Live<L> {
     /// again learns it. Of our capacity: it was not tried.
     /// [`Error::Damaged`]: the live record is wrong; nothing was changed.
     pub async fn reserve(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
+        let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
+            .await
+            .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
+        // All of it, the holds that it releases on the way included, has one deadline.
+        match tokio::time::timeout(self.purchase_deadline, self.reserve_or_reclaim(request)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::timed_out(Dependency::LiveStore, "reserve")),
+        }
+    }
+
+    async fn reserve_or_reclaim(&self, request: &ReserveRequest) -> Result<ReserveOutcome> {
+        for _ in 0..RECLAIMS_MAX {
+            match self.decide(request).await? {
+                Decision::Final(outcome) => return Ok(outcome),
+                Decision::Reclaim(holds) => self.reclaim(request.event, &holds).await?,
+            }
+        }
+        match self.decide(request).await? {
+            Decision::Final(outcome) => Ok(outcome),
+            // Others take what we release before we do.
+            Decision::Reclaim(_) => Ok(ReserveOutcome::SoldOut),
+        }
+    }
+
+    async fn reclaim(&self, event: EventId, holds: &[HoldMember]) -> Result<()> {
+        let releases: Vec<Release> = holds.iter().map(|hold| Release::of_due(hold.user, hold.product)).collect();
+        self.release(event, &releases).await.map(|_| ())
+    }
+
+    async fn decide(&self, request: &ReserveRequest) -> Result<Decision> {
         let (user, product, event) = (request.user, request.product, request.event);
         let mut call = self.scripts.reserve.prepare_invoke();
         call.key(self.keys.status(event))
@@ -27,6 +65,7 @@ impl<L: Link> Live<L> {
             .key(self.keys.bookings(event))
             .key(self.keys.product_keys(event))
             .key(self.keys.journal(event))
+            .key(self.keys.holds(event))
             .arg(user.to_string())
             .arg(product.to_string())
             .arg(event.to_string())
@@ -34,16 +73,17 @@ impl<L: Link> Live<L> {
             .arg(request.quantity)
             .arg(&request.idempotency_key)
             .arg(if self.promise.level == Durability::Replicas { "1" } else { "" });
-        let _turn = tokio::time::timeout(self.purchase_wait, self.purchase_turns.acquire())
-            .await
-            .map_err(|_| Error::timed_out(Dependency::Capacity, "waiting for a turn to reserve"))?;
         if self.promise.level == Durability::Replicas {
             let (parts, acknowledged) = within(self.purchase_deadline, "reserve", async {
                 replicas::run_and_wait(&call, self.promise, self.recognised(self.waiting_wire().await?)?).await
             })
             .await?;
-            let outcome = decode(&Reply::new("reserve", parts), user, product, event)?;
-            return replicas::require_acknowledged(outcome, acknowledged, self.promise);
+            return match decode(&Reply::new("reserve", parts), user, product, event)? {
+                Decision::Final(outcome) => {
+                    replicas::require_acknowledged(outcome, acknowledged, self.promise).map(Decision::Final)
+                }
+                reclaim @ Decision::Reclaim(_) => Ok(reclaim),
+            };
         }
         let parts = within(self.purchase_deadline, "reserve", async {
             scripts::run(&call, self.recognised(self.wire().await?)?).await
@@ -61,31 +101,23 @@ impl<L: Link> Live<L> {
     }
 }
 
-fn decode(reply: &Reply, user: UserId, product: ProductId, event: EventId) -> Result<ReserveOutcome> {
-    let reservation = || -> Result<Reservation> {
-        let currency = money::currency(reply.field(4)?).ok_or_else(|| reply.damaged("unknown currency"))?;
-        Ok(Reservation {
-            id: reply.field(1)?.to_owned(),
-            user,
-            product,
-            event,
-            quantity: reply.parse(2)?,
-            price: Money { minor: reply.parse(3)?, currency },
-            status: OrderStatus::parse(reply.field(5)?).ok_or_else(|| reply.damaged("unknown order status"))?,
-            booked_at_ms: reply.parse(6)?,
-            revision: FIRST_REVISION,
-            idempotency_key: String::new(),
-        })
+fn decode(reply: &Reply, user: UserId, product: ProductId, event: EventId) -> Result<Decision> {
+    let reservation = || reply.reservation(1, (user, product, event));
+    let outcome = match reply.tag() {
+        "RESERVED" => ReserveOutcome::Reserved(reservation()?),
+        "REPLAYED" => ReserveOutcome::Replayed(reservation()?),
+        "ALREADY_RESERVED" => ReserveOutcome::AlreadyReserved(reservation()?),
+        "KEY_REUSED" => ReserveOutcome::KeyReused,
+        "SOLD_OUT" => ReserveOutcome::SoldOut,
+        "NOT_LIVE" => ReserveOutcome::NotLive(reply.status(1)?),
+        "UNKNOWN_PRODUCT" => ReserveOutcome::UnknownProduct,
+        "LIMIT_REACHED" => ReserveOutcome::LimitReached { limit: reply.parse(1)? },
+        "RECLAIM" => {
+            let member = |text: &String| HoldMember::parse(text).ok_or_else(|| reply.damaged("a hold cannot be read"));
+            return reply.rest().iter().map(member).collect::<Result<_>>().map(Decision::Reclaim);
+        }
+        "DAMAGED" => return Err(reply.damaged("the script refused")),
+        _ => return Err(reply.damaged("unknown tag")),
     };
-    match reply.tag() {
-        "RESERVED" => Ok(ReserveOutcome::Reserved(reservation()?)),
-        "REPLAYED" => Ok(ReserveOutcome::Replayed(reservation()?)),
-        "ALREADY_RESERVED" => Ok(ReserveOutcome::AlreadyReserved(reservation()?)),
-        "SOLD_OUT" => Ok(ReserveOutcome::SoldOut),
-        "NOT_LIVE" => Ok(ReserveOutcome::NotLive(reply.status(1)?)),
-        "UNKNOWN_PRODUCT" => Ok(ReserveOutcome::UnknownProduct),
-        "LIMIT_REACHED" => Ok(ReserveOutcome::LimitReached { limit: reply.parse(1)? }),
-        "DAMAGED" => Err(reply.damaged("the script refused")),
-        _ => Err(reply.damaged("unknown tag")),
-    }
+    Ok(Decision::Final(outcome))
 }

@@ -1,5 +1,6 @@
 //! `lua/restore.lua`: durable orders are brought back into a live store that has lost them.
 
+use super::bookings::SLOT_KEPT;
 use super::link::Link;
 use super::{Live, OpeningToken};
 use crate::domain::ids::EventId;
@@ -49,6 +50,7 @@ impl<L: Link> Live<L> {
         call.key(self.keys.status(event))
             .key(self.keys.opening(event))
             .key(self.keys.bookings(event))
+            .key(self.keys.holds(event))
             .arg(status.as_str())
             .arg(token.map_or("", OpeningToken::as_str))
             .arg(ttl_ms);
@@ -66,7 +68,10 @@ impl<L: Link> Live<L> {
                 .arg(order.status.as_str())
                 .arg(order.created_at.timestamp_millis())
                 .arg(order.revision)
-                .arg(&order.idempotency_key);
+                .arg(&order.idempotency_key)
+                .arg(order.expires_at.map(|at| at.timestamp_millis().to_string()).unwrap_or_default())
+                .arg(order.returned)
+                .arg(if order.slot_kept { SLOT_KEPT } else { "" });
         }
         let reply = self.invoke("restore", &call).await?;
         match reply.tag() {

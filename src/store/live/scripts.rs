@@ -6,17 +6,24 @@
 use redis::Script;
 
 use super::link::Wire;
+use crate::domain::ids::{EventId, ProductId, UserId};
+use crate::domain::money::{self, Money};
+use crate::domain::order::OrderStatus;
+use crate::domain::reservation::Reservation;
 use crate::error::{Error, Result};
 
 /// Every script: its name and its text.
-pub const SOURCES: [(&str, &str); 7] = [
+pub const SOURCES: [(&str, &str); 10] = [
     ("reserve", include_str!("../../../lua/reserve.lua")),
     ("transition", include_str!("../../../lua/transition.lua")),
     ("project", include_str!("../../../lua/project.lua")),
     ("remove", include_str!("../../../lua/remove.lua")),
-    ("confirm", include_str!("../../../lua/confirm.lua")),
+    ("acknowledge", include_str!("../../../lua/acknowledge.lua")),
     ("hold", include_str!("../../../lua/hold.lua")),
     ("restore", include_str!("../../../lua/restore.lua")),
+    ("confirm", include_str!("../../../lua/confirm.lua")),
+    ("release", include_str!("../../../lua/release.lua")),
+    ("restock", include_str!("../../../lua/restock.lua")),
 ];
 
 /// The scripts, hashed once. A call runs EVALSHA, and loads the script again if the server has lost it.
@@ -26,20 +33,24 @@ pub(super) struct Scripts {
     pub transition: Script,
     pub project: Script,
     pub remove: Script,
-    pub confirm: Script,
+    pub acknowledge: Script,
     pub hold: Script,
     pub restore: Script,
+    pub confirm: Script,
+    pub release: Script,
+    pub restock: Script,
 }
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let [reserve, transition, project, remove, confirm, hold, restore] =
+        let [reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock] =
             SOURCES.map(|(_, source)| Script::new(source));
-        Self { reserve, transition, project, remove, confirm, hold, restore }
+        Self { reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock }
     }
 
     pub(super) fn all(&self) -> [&Script; SOURCES.len()] {
-        [&self.reserve, &self.transition, &self.project, &self.remove, &self.confirm, &self.hold, &self.restore]
+        let Self { reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock } = self;
+        [reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock]
     }
 }
 
@@ -85,6 +96,35 @@ impl Reply {
     /// A sale status, parsed.
     pub(super) fn status(&self, index: usize) -> Result<crate::domain::sale::SaleStatus> {
         crate::domain::sale::SaleStatus::parse(self.field(index)?).ok_or_else(|| self.damaged("unknown status"))
+    }
+
+    /// The nine fields of a reservation, the first at `at`: reservationId quantity price currency status bookedAt expiresAt
+    /// revision returned.
+    pub(super) fn reservation(&self, at: usize, of: (UserId, ProductId, EventId)) -> Result<Reservation> {
+        let (user, product, event) = of;
+        let currency = money::currency(self.field(at + 3)?).ok_or_else(|| self.damaged("unknown currency"))?;
+        let expires = self.field(at + 6)?;
+        Ok(Reservation {
+            id: self.field(at)?.to_owned(),
+            user,
+            product,
+            event,
+            quantity: self.parse(at + 1)?,
+            price: Money { minor: self.parse(at + 2)?, currency },
+            status: OrderStatus::parse(self.field(at + 4)?).ok_or_else(|| self.damaged("unknown order status"))?,
+            booked_at_ms: self.parse(at + 5)?,
+            expires_at_ms: if expires.is_empty() { None } else { Some(self.parse(at + 6)?) },
+            returned: self.parse(at + 8)?,
+            slot_kept: false,
+            revision: self.parse(at + 7)?,
+            idempotency_key: String::new(),
+            operation: String::new(),
+        })
+    }
+
+    /// Every field behind the tag.
+    pub(super) fn rest(&self) -> &[String] {
+        self.parts.get(1..).unwrap_or_default()
     }
 
     pub(super) fn damaged(&self, what: &str) -> Error {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{unreadable, within};
 use super::query::{self, Order};
-use crate::domain::event::{Event, SalePhase};
+use crate::domain::event::{Event, SalePhase, Terms};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::journal::EntryId;
 use crate::domain::page::{Cursor, Listed, Page};
@@ -26,6 +26,18 @@ pub(super) struct EventDocument {
     event_name: String,
     description: String,
     scheduled_at: DateTime,
+    #[serde(default)]
+    auto_open: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<DateTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    #[serde(default)]
+    payment_window_s: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancel_until: Option<DateTime>,
+    #[serde(default)]
+    refund_keeps_slot: bool,
     /// The inherited flag: true from opening to End.
     is_live: bool,
     sale_phase: String,
@@ -61,6 +73,15 @@ impl TryFrom<EventDocument> for Event {
             name: document.event_name,
             description: document.description,
             scheduled_at: document.scheduled_at.to_chrono(),
+            auto_open: document.auto_open,
+            ends_at: document.ends_at.map(DateTime::to_chrono),
+            time_zone: document.time_zone,
+            terms: Terms {
+                payment_window_s: u32::try_from(document.payment_window_s)
+                    .map_err(|_| unreadable("reading an event", "paymentWindowS".to_owned()))?,
+                cancel_until: document.cancel_until.map(DateTime::to_chrono),
+                refund_keeps_slot: document.refund_keeps_slot,
+            },
             phase: SalePhase::parse(&document.sale_phase)
                 .ok_or_else(|| unreadable("reading an event", document.sale_phase))?,
             banner_url: document.image_banner,
@@ -83,6 +104,12 @@ impl From<&Event> for EventDocument {
             event_name: event.name.clone(),
             description: event.description.clone(),
             scheduled_at: DateTime::from_chrono(event.scheduled_at),
+            auto_open: event.auto_open,
+            ends_at: event.ends_at.map(DateTime::from_chrono),
+            time_zone: event.time_zone.clone(),
+            payment_window_s: event.terms.payment_window_s.into(),
+            cancel_until: event.terms.cancel_until.map(DateTime::from_chrono),
+            refund_keeps_slot: event.terms.refund_keeps_slot,
             is_live: event.phase == SalePhase::Live,
             sale_phase: event.phase.as_str().to_owned(),
             sale_run: None,
@@ -107,6 +134,50 @@ pub struct EventChange {
     pub scheduled_at: Option<chrono::DateTime<chrono::Utc>>,
     /// The banner: its address, and its key if we keep it.
     pub banner: Option<(String, Option<String>)>,
+    /// What its sale is opened with. Only an event whose sale was never opened takes these.
+    pub plan: PlanChange,
+}
+
+/// A change of what a sale is opened with. `None` leaves a field as it is; an inner `None` takes it away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanChange {
+    /// Whether it opens by itself.
+    pub auto_open: Option<bool>,
+    /// When it ends by itself.
+    pub ends_at: Option<Option<chrono::DateTime<chrono::Utc>>>,
+    /// The zone that times are shown in.
+    pub time_zone: Option<Option<String>>,
+    /// Seconds to pay in.
+    pub payment_window_s: Option<u32>,
+    /// Until when a buyer may cancel.
+    pub cancel_until: Option<Option<chrono::DateTime<chrono::Utc>>>,
+    /// Whether a cancelled buyer may not reserve again.
+    pub refund_keeps_slot: Option<bool>,
+}
+
+impl PlanChange {
+    fn set(&self) -> Document {
+        let mut set = doc! {};
+        if let Some(auto_open) = self.auto_open {
+            set.insert("autoOpen", auto_open);
+        }
+        if let Some(at) = self.ends_at {
+            set.insert("endsAt", at.map(DateTime::from_chrono));
+        }
+        if let Some(zone) = &self.time_zone {
+            set.insert("timeZone", zone.clone());
+        }
+        if let Some(seconds) = self.payment_window_s {
+            set.insert("paymentWindowS", i64::from(seconds));
+        }
+        if let Some(at) = self.cancel_until {
+            set.insert("cancelUntil", at.map(DateTime::from_chrono));
+        }
+        if let Some(keeps) = self.refund_keeps_slot {
+            set.insert("refundKeepsSlot", keeps);
+        }
+        set
+    }
 }
 
 /// Events.
@@ -185,7 +256,8 @@ impl Events {
         }))
     }
 
-    /// Changes an event and returns it as it was before; `None` if there is none.
+    /// Changes an event and returns it as it was before; `None` if there is none, or if the change is of what its sale is
+    /// opened with and it was opened.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -204,8 +276,14 @@ impl Events {
             set.insert("imageBanner", url);
             set.insert("bannerKey", key.clone());
         }
+        let mut filter = by_id(id);
+        let plan = change.plan.set();
+        if !plan.is_empty() {
+            filter.insert("salePhase", SalePhase::Draft.as_str());
+            set.extend(plan);
+        }
         let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
-        let call = self.collection.find_one_and_update(by_id(id), change).return_document(ReturnDocument::Before);
+        let call = self.collection.find_one_and_update(filter, change).return_document(ReturnDocument::Before);
         within(self.deadline, "changing an event", call).await?.map(Event::try_from).transpose()
     }
 

@@ -15,6 +15,7 @@ pub mod orders;
 pub mod products;
 mod query;
 pub mod replica_set;
+pub mod restocks;
 pub mod revocations;
 pub mod server;
 pub mod verifications;
@@ -46,6 +47,8 @@ pub struct Mongo {
     pub products: products::Products,
     /// Settled reservations.
     pub orders: orders::Orders,
+    /// Units added to running sales, or withdrawn.
+    pub restocks: restocks::Restocks,
     /// What has changed since session tokens were made.
     pub revocations: revocations::Revocations,
     /// What settlement could not write.
@@ -89,6 +92,7 @@ impl Mongo {
             events: events::Events::new(database, deadline),
             products: products::Products::new(database, deadline, long),
             orders: orders::Orders::new(database, deadline, long),
+            restocks: restocks::Restocks::new(database, deadline),
             revocations: revocations::Revocations::new(database, deadline),
             dead_letters: dead_letters::DeadLetters::new(database, deadline),
             audit: audit::Audit::new(database, deadline),

@@ -35,6 +35,14 @@ pub(super) struct OrderDocument {
     revision: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<DateTime>,
+    #[serde(default)]
+    returned: i64,
+    #[serde(default)]
+    slot_kept: bool,
+    #[serde(default)]
+    operation: String,
 }
 
 impl TryFrom<OrderDocument> for Order {
@@ -56,6 +64,10 @@ impl TryFrom<OrderDocument> for Order {
             reservation_id: document.reservation_id,
             created_at: document.created_at.to_chrono(),
             updated_at: document.updated_at.to_chrono(),
+            expires_at: document.expires_at.map(DateTime::to_chrono),
+            returned: u32::try_from(document.returned).map_err(|_| broken("returned"))?,
+            slot_kept: document.slot_kept,
+            operation: document.operation,
             revision: u32::try_from(document.revision).map_err(|_| broken("revision"))?,
             idempotency_key: document.idempotency_key.unwrap_or_default(),
         })
@@ -111,6 +123,11 @@ pub struct Orders {
     collection: Collection<OrderDocument>,
     deadline: Duration,
     long: Duration,
+}
+
+/// Units that are the buyer's, as an expression.
+fn units_held() -> Document {
+    doc! { "$subtract": ["$quantity", { "$ifNull": ["$returned", 0] }] }
 }
 
 fn of_event(event: EventId) -> Document {
@@ -270,8 +287,8 @@ impl Orders {
             doc! { "$group": {
                 "_id": { "status": "$status", "currency": "$currency" },
                 "orders": { "$sum": 1_i64 },
-                "units": { "$sum": "$quantity" },
-                "minor": { "$sum": { "$multiply": ["$priceMinor", "$quantity"] } },
+                "units": { "$sum": units_held() },
+                "minor": { "$sum": { "$multiply": ["$priceMinor", units_held()] } },
             } },
         ];
         let call =
@@ -303,7 +320,7 @@ impl Orders {
         }
         let pipeline = vec![
             doc! { "$match": of_event(event) },
-            doc! { "$group": { "_id": "$productId", "units": { "$sum": "$quantity" } } },
+            doc! { "$group": { "_id": "$productId", "units": { "$sum": units_held() } } },
         ];
         let call =
             async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
@@ -312,6 +329,19 @@ impl Orders {
             .into_iter()
             .map(|row| (ProductId::from_bytes(row.product.bytes()), u64::try_from(row.units).unwrap_or(0)))
             .collect())
+    }
+}
+
+/// What changes about an order.
+fn state_of(reservation: &Reservation) -> Document {
+    doc! {
+        "status": reservation.status.as_str(),
+        "revision": i64::from(reservation.revision),
+        "returned": i64::from(reservation.returned),
+        "slotKept": reservation.slot_kept,
+        "operation": &reservation.operation,
+        "expiresAt": reservation.expires_at_ms.map(DateTime::from_millis),
+        "updatedAt": DateTime::now(),
     }
 }
 
@@ -329,20 +359,48 @@ fn upsert_one(reservation: &Reservation) -> Document {
     if !reservation.idempotency_key.is_empty() {
         order.insert("idempotencyKey", &reservation.idempotency_key);
     }
-    let state = doc! {
-        "status": reservation.status.as_str(),
-        "revision": i64::from(reservation.revision),
-        "updatedAt": DateTime::now(),
-    };
     doc! {
         "q": { "reservationId": &reservation.id, "revision": { "$lt": i64::from(reservation.revision) } },
-        "u": { "$set": state, "$setOnInsert": order },
+        "u": { "$set": state_of(reservation), "$setOnInsert": order },
         "upsert": true,
         "multi": false,
     }
 }
 
 impl Orders {
+    /// The order of this reservation.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn by_reservation(&self, reservation: &str) -> Result<Option<Order>> {
+        let call = self.collection.find_one(doc! { "reservationId": reservation });
+        within(self.deadline, "reading an order", call).await?.map(Order::try_from).transpose()
+    }
+
+    /// Changes an order whose reservation no live store has any more: only from the revision before; false if it is in
+    /// another one.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn change(&self, after: &Reservation) -> Result<bool> {
+        let before = doc! { "reservationId": &after.id, "revision": i64::from(after.revision) - 1 };
+        let call = self.collection.update_one(before, doc! { "$set": state_of(after) });
+        Ok(within(self.deadline, "changing an order", call).await?.matched_count == 1)
+    }
+
+    /// Orders that wait for payment and whose time has passed, in no order.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn overdue(&self, before: chrono::DateTime<chrono::Utc>, limit: u32) -> Result<Vec<Order>> {
+        let filter = doc! {
+            "status": OrderStatus::PendingPayment.as_str(),
+            "expiresAt": { "$lt": DateTime::from_chrono(before) },
+        };
+        let call = async { self.collection.find(filter).limit(limit.into()).await?.try_collect::<Vec<_>>().await };
+        within(self.deadline, "listing overdue orders", call).await?.into_iter().map(Order::try_from).collect()
+    }
+
     /// Whether the unique index that makes settlement idempotent is there. A sale does not open without it.
     ///
     /// # Errors
