@@ -61,7 +61,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 27] = [
+        let positive: [(&str, u64); 28] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
