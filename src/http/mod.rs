@@ -3,6 +3,7 @@
 mod admin;
 mod auth;
 mod buyer;
+mod cancel;
 mod docs;
 mod extract;
 mod health;

@@ -44,6 +44,7 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(buyer::purchase))
         .routes(routes!(buyer::show_own_reservation))
         .routes(routes!(buyer::list_own_orders))
+        .routes(routes!(buyer::cancel_own_reservation))
         // sellers
         .routes(routes!(seller::is_verified))
         .routes(routes!(seller::request_verification))
@@ -56,6 +57,8 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(seller::pause_sale))
         .routes(routes!(seller::resume_sale))
         .routes(routes!(seller::show_sale))
+        .routes(routes!(seller::restock_product))
+        .routes(routes!(seller::cancel_order))
         .routes(routes!(seller::list_orders))
         .routes(routes!(seller::show_analytics))
         // administrators
@@ -63,6 +66,7 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(admin::show_verification))
         .routes(routes!(admin::approve_verification))
         .routes(routes!(admin::reject_verification))
+        .routes(routes!(admin::cancel_any_order))
         .routes(routes!(admin::block_account))
         .routes(routes!(admin::unblock_account))
 }

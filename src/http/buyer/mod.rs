@@ -1,9 +1,11 @@
 //! `/api/buyer`: browsing, buying, and what one has bought.
 
+mod cancel;
 mod events;
 mod orders;
 mod purchase;
 
+pub(super) use cancel::*;
 pub(super) use events::*;
 pub(super) use orders::*;
 pub(super) use purchase::*;

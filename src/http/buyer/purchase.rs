@@ -143,7 +143,8 @@ fn refusal(outcome: ReserveOutcome) -> Problem {
     }
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
+/// The `Idempotency-Key` of a request, or empty.
+pub(in crate::http) fn idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(String::new()) };
     let plain = |text: &&str| {
         !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic())

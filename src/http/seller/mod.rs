@@ -1,13 +1,17 @@
 //! `/api/seller`: preparing events and products, running the sale, reading the orders.
 
 mod bookings;
+mod cancel;
 mod events;
 mod products;
+mod restock;
 mod sale;
 mod verification;
 
 pub(super) use bookings::*;
+pub(super) use cancel::*;
 pub(super) use events::*;
 pub(super) use products::*;
+pub(super) use restock::*;
 pub(super) use sale::*;
 pub(super) use verification::*;

@@ -2,6 +2,7 @@
 
 mod database;
 mod orders;
+mod restocks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,7 @@ use orbit::domain::order::Order;
 use orbit::domain::page::{Listed, Page};
 use orbit::domain::product::Product;
 use orbit::domain::reservation::Reservation;
+use orbit::domain::restock::{Restock, RestockState};
 use orbit::error::{Dependency, Error, Result};
 use orbit::sale::Durable;
 use orbit::store::mongo::audit::AuditEntry;
@@ -163,6 +165,43 @@ impl Durable for SimDurable {
 
     async fn orders(&self, event: EventId, page: Page) -> Result<Listed<Order>> {
         self.ask("listing orders", move |database| database.list_orders(event, page)).await
+    }
+
+    async fn order(&self, reservation: &str) -> Result<Option<Order>> {
+        let reservation = reservation.to_owned();
+        self.ask("reading an order", move |database| database.order(&reservation)).await
+    }
+
+    async fn change_order(&self, after: &Reservation) -> Result<bool> {
+        let after = after.clone();
+        self.ask("changing an order", move |database| database.change_order(&after)).await
+    }
+
+    async fn overdue_orders(&self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Order>> {
+        self.ask("listing overdue orders", move |database| database.overdue_orders(before, limit)).await
+    }
+
+    async fn record_restock(&self, restock: &Restock) -> Result<Restock> {
+        let restock = restock.clone();
+        self.ask("recording a restocking", move |database| database.record_restock(restock)).await
+    }
+
+    async fn restock_applied(&self, restock: &Restock) -> Result<()> {
+        let restock = Restock { state: RestockState::Applied, ..restock.clone() };
+        self.ask("finishing a restocking", move |database| database.restock_applied(restock)).await
+    }
+
+    async fn discard_restock(&self, restock: &Restock) -> Result<()> {
+        let operation = restock.operation.clone();
+        self.ask("discarding a restocking", move |database| database.discard_restock(&operation)).await
+    }
+
+    async fn restocks(&self, _event: EventId, state: RestockState) -> Result<Vec<Restock>> {
+        self.ask("listing restockings", move |database| database.restocks(state)).await
+    }
+
+    async fn restocked(&self, _event: EventId) -> Result<HashMap<ProductId, i64>> {
+        self.ask("summing restockings", |database| database.restocked()).await
     }
 
     async fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Result<Option<Order>> {
