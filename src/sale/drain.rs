@@ -116,7 +116,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
         {
             return Err(Error::timed_out(Dependency::LiveStore, "settling what another server had accepted"));
         }
-        dead.extend(self.write_orders(event, &whole).await?);
+        // Units that went back are durable before they are durable as somebody else's.
+        let (freed, taken): (Vec<_>, Vec<_>) = whole.iter().cloned().partition(|reservation| reservation.returned > 0);
+        for reservations in [freed, taken] {
+            dead.extend(self.write_orders(event, &reservations).await?);
+        }
         for letter in &dead {
             self.record_dead(event, letter).await?;
         }

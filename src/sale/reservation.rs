@@ -163,6 +163,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             if repeated || order.status.over() {
                 return Change::Stay(Released::Before(after));
             }
+            // Listed as unpaid, and paid since.
+            if release.only_due && order.status != OrderStatus::PendingPayment {
+                return Change::Stay(Released::NotDue);
+            }
             if units == 0 || units > order.units_held() {
                 return Change::Stay(Released::TooMany(after));
             }

@@ -252,7 +252,7 @@ impl Orders {
         }))
     }
 
-    /// The order that settled a buyer's reservation of a product.
+    /// A buyer's order of a product: the one that has units or waits for payment, else the newest.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -260,8 +260,16 @@ impl Orders {
         let mut filter = of_event(event);
         filter.insert("userId", ObjectId::from_bytes(user.bytes()));
         filter.insert("productId", ObjectId::from_bytes(product.bytes()));
-        let call = self.collection.find_one(filter).sort(doc! { "createdAt": -1 });
-        within(self.deadline, "reading an order", call).await?.map(Order::try_from).transpose()
+        let mut lasting = filter.clone();
+        lasting
+            .insert("status", doc! { "$in": [OrderStatus::Confirmed.as_str(), OrderStatus::PendingPayment.as_str()] });
+        for filter in [lasting, filter] {
+            let call = self.collection.find_one(filter).sort(doc! { "createdAt": -1 });
+            if let Some(found) = within(self.deadline, "reading an order", call).await? {
+                return found.try_into().map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// An event's orders, summed per status and currency. Sums are of integers.

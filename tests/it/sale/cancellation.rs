@@ -80,7 +80,7 @@ async fn a_part_is_returned_once_for_each_key_and_the_rest_with_the_whole() {
     let replies = join_all((0..10).map(|_| give_back(&sale, &buyer, json!(1), "first"))).await;
     assert_eq!(tally(&replies)["200"], 10);
     assert_eq!(stock(&app, &sale, 0).await, 8);
-    give_back(&sale, &buyer, json!(3), "too many").await.refused(409, "nothing_to_return");
+    give_back(&sale, &buyer, json!(3), "too-many").await.refused(409, "nothing_to_return");
     let path = format!("{}/cancel", own(&sale));
     buyer.post_json(&path, json!({ "quantity": 1 })).await.refused(400, "validation_failed");
     for quantity in [json!(0), json!(-1), json!(1.5), json!("1"), json!(9_007_199_254_740_992_u64)] {
@@ -134,8 +134,7 @@ async fn after_settlement_a_cancellation_changes_the_order_and_nothing_else() {
     sale.control("End").await.expect(200);
     give_back(&sale, &buyer, json!(1), "part").await.expect(200);
     give_back(&sale, &buyer, json!(1), "part").await.expect(200);
-    let sums =
-        |body: Value| (body["analytics"]["units_sold"].clone(), body["analytics"]["total_revenue_minor"].clone());
+    let sums = |body: Value| (body["analytics"]["unitsSold"].clone(), body["analytics"]["totalRevenueMinor"].clone());
     let analytics = format!("/api/seller/events/booking/analytics/{}", sale.event);
     assert_eq!(sums(sale.seller.get(&analytics).await.expect(200)), (json!(2), json!(2_100)));
     let replies = join_all((0..20).map(|_| cancel(&sale, &buyer))).await;

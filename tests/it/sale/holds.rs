@@ -81,7 +81,7 @@ async fn a_hold_is_unavailable_until_it_runs_out_and_then_it_is_everybodys() {
     .await;
     let analytics = format!("/api/seller/events/booking/analytics/{}", sale.event);
     let sums = sale.seller.get(&analytics).await.expect(200)["analytics"].clone();
-    assert_eq!((&sums["units_sold"], &sums["total_revenue_minor"]), (&json!(0), &json!(0)));
+    assert_eq!((&sums["unitsSold"], &sums["totalRevenueMinor"]), (&json!(0), &json!(0)));
     // The buyer's place came back with it.
     let again = first.post(&sale.purchase(0)).await.expect(201);
     assert_ne!(again["reservationId"], held["reservationId"]);
@@ -120,6 +120,7 @@ async fn a_buyer_whose_hold_has_run_out_reserves_again_although_nobody_sweeps() 
         matches!(ask(&app, &sale, 0, lapsed.user).await, ReserveOutcome::Reserved(new) if new.id != lapsed.id)
     })
     .await;
+    becomes(&app, &lapsed, OrderStatus::Expired).await;
     assert_eq!(confirm(&app, &lapsed).await, Confirmed::NoStock(order(&app, &lapsed).await.unwrap().reservation()));
     assert_eq!(stock(&app, &sale, 0).await, 4);
     sale.assert_sound(app.app()).await;

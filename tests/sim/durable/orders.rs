@@ -115,7 +115,7 @@ impl Database {
 
     pub fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Option<Order> {
         let wanted = self.orders_of(event).filter(|order| order.product == product && order.user == user);
-        wanted.max_by_key(|order| order.created_at).cloned()
+        wanted.max_by_key(|order| (!order.status.over(), order.created_at)).cloned()
     }
 }
 
