@@ -194,11 +194,11 @@ pub fn business() -> serde_json::Value {
     })
 }
 
-/// Awaits a condition: asks again until it holds, and fails after ten seconds with what was awaited.
+/// Awaits a condition: asks again until it holds, and fails after thirty seconds with what was awaited.
 pub async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "not within ten seconds: {what}");
+        assert!(tokio::time::Instant::now() < deadline, "not within thirty seconds: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -115,11 +115,13 @@ impl View<'_> {
         })
     }
 
-    /// Reservations that were made and are neither a booking nor an order.
+    /// Reservations that were made and are neither a booking, nor in the journal, nor an order.
     pub fn made_and_gone(&self) -> Result<Vec<String>, String> {
         let booked: BTreeSet<String> = self.bookings()?.into_iter().map(|booking| booking.id).collect();
-        let gone = self.ledger.made().keys().filter(|id| !booked.contains(*id) && !self.is_order(id));
-        Ok(gone.cloned().collect())
+        // A buyer may have another booking by now: then the journal has what became of the first.
+        let journalled = journal::reservations(self)?;
+        let kept = |id: &String| booked.contains(id) || journalled.contains(id) || self.is_order(id);
+        Ok(self.ledger.made().keys().filter(|id| !kept(id)).cloned().collect())
     }
 
     fn is_order(&self, id: &str) -> bool {
