@@ -1,13 +1,17 @@
 //! `/api/seller`: preparing events and products, running the sale, reading the orders.
 
 mod bookings;
+mod deliveries;
 mod events;
 mod products;
 mod sale;
 mod verification;
+mod webhooks;
 
 pub(super) use bookings::*;
+pub(super) use deliveries::*;
 pub(super) use events::*;
 pub(super) use products::*;
 pub(super) use sale::*;
 pub(super) use verification::*;
+pub(super) use webhooks::*;
