@@ -21,6 +21,7 @@ use crate::store::live::Live;
 use crate::store::media::Media;
 use crate::store::mongo::Mongo;
 use crate::task::Tracker;
+use crate::webhooks::Webhooks;
 
 const PING_INTERVAL: Duration = Duration::from_millis(250);
 const FORGET_INTERVAL: Duration = Duration::from_secs(60);
@@ -37,6 +38,7 @@ pub struct App {
     catalogue: Arc<Catalogue>,
     sale: Arc<Sale>,
     reports: Reports,
+    webhooks: Arc<Webhooks>,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
 }
@@ -70,9 +72,10 @@ impl App {
         let process = uuid::Uuid::new_v4().simple().to_string();
         let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, process));
         let reports = Reports::new(Arc::clone(&mongo));
+        let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
-        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, limits, tasks })
+        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, webhooks, limits, tasks })
     }
 
     /// Connects, migrates, makes the configured administrator, starts the background work, and serves.
@@ -80,7 +83,15 @@ impl App {
     /// # Errors
     /// When a store does not answer, a migration fails, or a port is taken.
     pub async fn start(config: Config) -> Result<Running> {
-        let app = Arc::new(Self::connect(config).await?);
+        Self::start_with_clock(config, Arc::new(SystemClock)).await
+    }
+
+    /// As [`Self::start`], with a clock of the caller's.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with_clock(config: Config, clock: Arc<dyn Clock>) -> Result<Running> {
+        let app = Arc::new(Self::connect_with_clock(config, clock).await?);
         app.report_durability().await?;
         app.prepare().await?;
         app.start_background().await?;
@@ -117,6 +128,7 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
+        self.tasks.spawn(Arc::clone(&self.webhooks).keep_delivering(tasks()));
         self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
         self.tasks.spawn(keep_limits_small(Arc::clone(&self.limits), tasks()));
         Ok(())
@@ -191,6 +203,12 @@ impl App {
     #[must_use]
     pub const fn reports(&self) -> &Reports {
         &self.reports
+    }
+
+    /// Telling sellers.
+    #[must_use]
+    pub const fn webhooks(&self) -> &Arc<Webhooks> {
+        &self.webhooks
     }
 
     /// How often somebody may try to sign in.

@@ -182,6 +182,10 @@ codes! {
     NothingToReturn = "nothing_to_return",
     /// Fewer units are unsold than are to be withdrawn, or the product would have more than a product may.
     RestockRefused = "restock_refused",
+    /// The seller has as many webhooks as a seller may.
+    WebhookLimitReached = "webhook_limit_reached",
+    /// The webhook is turned off: nothing is sent to it.
+    WebhookDisabled = "webhook_disabled",
     /// The sale does not accept reservations now.
     SaleNotActive = "sale_not_active",
     /// More units than one buyer may have.

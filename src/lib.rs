@@ -8,7 +8,7 @@
 //!    [`sale`].
 //! 3. Buyers reserve. One Lua script decides, in one round trip; nothing else is touched.
 //! 4. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
-//! 5. Seller and buyers read their orders: [`reports`].
+//! 5. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
 //! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for
@@ -31,3 +31,4 @@ pub mod supervisor;
 pub mod task;
 pub mod telemetry;
 pub mod tls;
+pub mod webhooks;

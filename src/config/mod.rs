@@ -20,7 +20,7 @@ pub use durability::Durability;
 pub use secrecy::{ExposeSecret, SecretString};
 pub use sections::{
     Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
-    Sale, Server,
+    Sale, Server, Webhooks,
 };
 
 /// Every setting with its default, and its documentation.
@@ -45,6 +45,7 @@ pub struct Config {
     pub accounts: Accounts,
     pub catalogue: Catalogue,
     pub media: Media,
+    pub webhooks: Webhooks,
 }
 
 /// The configuration cannot be used; the text says what to change.

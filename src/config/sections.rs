@@ -153,6 +153,23 @@ pub struct Catalogue {
     pub currency: String,
 }
 
+/// Telling sellers what happens in their sales.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct Webhooks {
+    pub endpoints_per_seller_max: usize,
+    pub in_flight_max: usize,
+    pub in_flight_per_endpoint_max: usize,
+    pub attempt_deadline_ms: u64,
+    pub claim_ttl_ms: u64,
+    pub poll_interval_ms: u64,
+    pub listeners_known_for_ms: u64,
+    pub rotation_overlap_s: u64,
+    pub allow_http: bool,
+    pub allow_private: bool,
+}
+
 /// Images.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,7 @@ impl Config {
         self.check_limits(&mut problems);
         self.check_stores(&mut problems);
         self.check_media(&mut problems);
+        self.check_webhooks(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
 
@@ -29,6 +30,10 @@ impl Config {
         }
         if self.auth.bcrypt_cost < 10 {
             warnings.push(format!("auth.bcrypt_cost is {}: password hashes are cheap to guess", self.auth.bcrypt_cost));
+        }
+        if self.webhooks.allow_private {
+            warnings
+                .push("webhooks.allow_private is true: sellers can have requests sent into your network".to_owned());
         }
         if self.live.durability == Durability::None {
             warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
@@ -153,6 +158,24 @@ impl Config {
         }
         if crate::domain::money::currency(&self.catalogue.currency).is_none() {
             problems.push("catalogue.currency must be an ISO 4217 code such as INR".to_owned());
+        }
+    }
+
+    fn check_webhooks(&self, problems: &mut Vec<String>) {
+        let positive: [(&str, u64); 6] = [
+            ("webhooks.endpoints_per_seller_max", self.webhooks.endpoints_per_seller_max as u64),
+            ("webhooks.in_flight_max", self.webhooks.in_flight_max as u64),
+            ("webhooks.in_flight_per_endpoint_max", self.webhooks.in_flight_per_endpoint_max as u64),
+            ("webhooks.attempt_deadline_ms", self.webhooks.attempt_deadline_ms),
+            ("webhooks.poll_interval_ms", self.webhooks.poll_interval_ms),
+            ("webhooks.listeners_known_for_ms", self.webhooks.listeners_known_for_ms),
+        ];
+        let zero = positive.iter().filter(|(_, value)| *value == 0);
+        problems.extend(zero.map(|(name, _)| format!("{name} must be at least 1")));
+        if self.webhooks.claim_ttl_ms < 2 * self.webhooks.attempt_deadline_ms {
+            let rule = "webhooks.claim_ttl_ms must be at least twice webhooks.attempt_deadline_ms, or one message is sent \
+                        by two processes";
+            problems.push(rule.to_owned());
         }
     }
 

@@ -98,6 +98,8 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::CancellationClosed
         | Code::NothingToReturn
         | Code::RestockRefused
+        | Code::WebhookLimitReached
+        | Code::WebhookDisabled
         | Code::TransitionRefused
         | Code::OpeningInProgress
         | Code::LiveStateLost

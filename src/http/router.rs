@@ -61,6 +61,11 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(seller::cancel_order))
         .routes(routes!(seller::list_orders))
         .routes(routes!(seller::show_analytics))
+        .routes(routes!(seller::create_webhook, seller::list_webhooks))
+        .routes(routes!(seller::show_webhook, seller::update_webhook, seller::delete_webhook))
+        .routes(routes!(seller::rotate_webhook_secret))
+        .routes(routes!(seller::list_deliveries))
+        .routes(routes!(seller::replay_delivery))
         // administrators
         .routes(routes!(admin::list_pending_verifications))
         .routes(routes!(admin::show_verification))

@@ -13,6 +13,7 @@ use crate::domain::account::Standing;
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::journal::EntryId;
+use crate::domain::message::{Listener, Message};
 use crate::domain::order::Order;
 use crate::domain::page::{Listed, Page};
 use crate::domain::product::Product;
@@ -93,6 +94,10 @@ durable! {
     fn restocks(&self, event: EventId, state: RestockState) -> Vec<Restock> = restocks.in_state;
     /// Units added to each product since the sale was opened, less those withdrawn.
     fn restocked(&self, event: EventId) -> HashMap<ProductId, i64> = restocks.sums;
+    /// Who is to be told of an event's sale, if anybody is.
+    fn listener(&self, event: EventId) -> Option<Listener> = webhook_endpoints.listener;
+    /// Writes messages; those that are there already stay as they are.
+    fn store_messages(&self, messages: &[Message]) -> () = webhook_messages.store;
     /// Whether settling twice leaves one order.
     fn settles_once(&self) -> bool = orders.has_unique_index;
     /// Records what could not be settled.

@@ -4,6 +4,7 @@
 //! status that decides (`NOT_STARTED`, `LIVE`, `PAUSED`, `STOPPED`). The order of writes between them, and what a crash
 //! in between means, is written down at each step.
 
+mod announce;
 pub mod check;
 mod cleanup;
 mod control;
@@ -23,6 +24,7 @@ mod status;
 mod sweep;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use durable::Durable;
 pub use end::{Ended, Settling};
@@ -46,6 +48,8 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     stopped_status_ttl_s: u64,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
+    listeners: announce::Listeners,
+    listeners_known_for: Duration,
 }
 
 impl<L, D> std::fmt::Debug for Sale<L, D> {
@@ -71,6 +75,8 @@ impl<L, D> Sale<L, D> {
             config: config.sale.clone(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             process,
+            listeners: announce::Listeners::default(),
+            listeners_known_for: Duration::from_millis(config.webhooks.listeners_known_for_ms),
         }
     }
 }

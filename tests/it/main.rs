@@ -16,3 +16,4 @@ mod migrations;
 mod ratchets;
 mod sale;
 mod supervisor;
+mod webhooks;

@@ -7,6 +7,7 @@ mod owned;
 mod page;
 mod path;
 mod session;
+mod webhook;
 
 pub(super) use client::ClientAddress;
 pub(super) use form::{Fields, Form};
@@ -15,3 +16,4 @@ pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
 pub(super) use path::{Path, path_id, path_text};
 pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};
+pub(super) use webhook::OwnedWebhook;

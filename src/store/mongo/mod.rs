@@ -19,6 +19,7 @@ pub mod restocks;
 pub mod revocations;
 pub mod server;
 pub mod verifications;
+pub mod webhooks;
 
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ use secrecy::ExposeSecret;
 use crate::config;
 use crate::error::{Dependency, Error, Result};
 use error::within;
+
+/// How long messages to sellers, and what became of them, can be looked at and sent again.
+const MESSAGES_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The durable store.
 #[derive(Debug)]
@@ -59,6 +63,14 @@ pub struct Mongo {
     pub leases: leases::Leases,
     /// Images that are to be deleted.
     pub media_ledger: media_ledger::MediaLedger,
+    /// Where sellers are told.
+    pub webhook_endpoints: webhooks::Endpoints,
+    /// What sellers are told.
+    pub webhook_messages: webhooks::Messages,
+    /// Messages on their way.
+    pub webhook_deliveries: webhooks::Deliveries,
+    /// Changes of settled orders that sellers have not been told of.
+    pub untold_orders: webhooks::UntoldOrders,
 }
 
 impl Mongo {
@@ -98,6 +110,10 @@ impl Mongo {
             audit: audit::Audit::new(database, deadline),
             leases: leases::Leases::new(database, deadline),
             media_ledger: media_ledger::MediaLedger::new(database, deadline),
+            webhook_endpoints: webhooks::Endpoints::new(database, deadline),
+            webhook_messages: webhooks::Messages::new(database, deadline, MESSAGES_KEPT),
+            webhook_deliveries: webhooks::Deliveries::new(database, deadline, MESSAGES_KEPT),
+            untold_orders: webhooks::UntoldOrders::new(database, deadline),
             client,
             database: database.clone(),
             deadline,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{unreadable, within};
 use super::query::{self, Order as ListOrder};
+use super::webhooks::mark;
 use crate::domain::ids::{EventId, OrderId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::{Order, OrderStatus};
@@ -386,13 +387,14 @@ impl Orders {
     }
 
     /// Changes an order whose reservation no live store has any more: only from the revision before; false if it is in
-    /// another one.
+    /// another one. The change is marked, in the same write, as one that its seller is to be told of.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn change(&self, after: &Reservation) -> Result<bool> {
         let before = doc! { "reservationId": &after.id, "revision": i64::from(after.revision) - 1 };
-        let call = self.collection.update_one(before, doc! { "$set": state_of(after) });
+        let change = doc! { "$set": state_of(after), "$push": { "untold": mark(after) } };
+        let call = self.collection.update_one(before, change);
         Ok(within(self.deadline, "changing an order", call).await?.matched_count == 1)
     }
 

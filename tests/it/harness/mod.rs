@@ -65,6 +65,13 @@ impl TestApp {
         Self { running, config }
     }
 
+    /// As [`Self::with`], with a clock of the test's own.
+    pub async fn with_clock(config: Config, clock: Arc<dyn orbit::domain::clock::Clock>) -> Self {
+        orbit::telemetry::logs::start(&config.log);
+        let running = App::start_with_clock(config.clone(), clock).await.unwrap();
+        Self { running, config }
+    }
+
     /// A second process of the same service: the same stores, another port.
     pub async fn second(&self) -> Self {
         Self::with(self.config.clone()).await

@@ -94,6 +94,12 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("AUTH__ATTEMPTS_PER_ADDRESS_PER_MINUTE", "0".to_owned()),
         set("AUTH__ATTEMPTS_PER_ACCOUNT_PER_MINUTE", "0".to_owned()),
         set("ACCOUNTS__DATA_KEY", config.accounts.data_key.expose_secret().to_owned()),
+        set("WEBHOOKS__ALLOW_HTTP", config.webhooks.allow_http.to_string()),
+        set("WEBHOOKS__ALLOW_PRIVATE", config.webhooks.allow_private.to_string()),
+        set("WEBHOOKS__POLL_INTERVAL_MS", config.webhooks.poll_interval_ms.to_string()),
+        set("WEBHOOKS__LISTENERS_KNOWN_FOR_MS", config.webhooks.listeners_known_for_ms.to_string()),
+        set("WEBHOOKS__ATTEMPT_DEADLINE_MS", config.webhooks.attempt_deadline_ms.to_string()),
+        set("WEBHOOKS__CLAIM_TTL_MS", config.webhooks.claim_ttl_ms.to_string()),
         set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
     ]
 }

@@ -18,10 +18,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/accounts/", &["accounts", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/catalogue/", &["catalogue", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/reports/", &["reports", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
+    ("src/webhooks/", &["webhooks", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
     (
         "src/http/",
         &[
             "http",
+            "webhooks",
             "sale",
             "accounts",
             "catalogue",

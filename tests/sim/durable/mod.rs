@@ -13,6 +13,7 @@ use orbit::domain::account::Standing;
 use orbit::domain::event::{Event, SalePhase};
 use orbit::domain::ids::{EventId, ProductId, UserId};
 use orbit::domain::journal::EntryId;
+use orbit::domain::message::{Listener, Message};
 use orbit::domain::order::Order;
 use orbit::domain::page::{Listed, Page};
 use orbit::domain::product::Product;
@@ -206,6 +207,15 @@ impl Durable for SimDurable {
 
     async fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Result<Option<Order>> {
         self.ask("reading an order", move |database| database.order_of_buyer(event, product, user)).await
+    }
+
+    async fn listener(&self, _event: EventId) -> Result<Option<Listener>> {
+        // Nobody: messages to sellers decide nothing about a sale.
+        Ok(None)
+    }
+
+    async fn store_messages(&self, _messages: &[Message]) -> Result<()> {
+        Ok(())
     }
 
     async fn settles_once(&self) -> Result<bool> {
