@@ -11,6 +11,7 @@ pub mod media;
 pub mod money;
 pub mod order;
 pub mod page;
+pub mod payment;
 pub mod product;
 pub mod reservation;
 pub mod restock;

@@ -44,6 +44,8 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     clock: Arc<dyn Clock>,
     config: config::Sale,
     stopped_status_ttl_s: u64,
+    /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
+    takes_payments: bool,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
 }
@@ -70,6 +72,7 @@ impl<L, D> Sale<L, D> {
             clock,
             config: config.sale.clone(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
+            takes_payments: config.payment.gateway != config::Gateway::None,
             process,
         }
     }

@@ -2,8 +2,10 @@
 
 mod events;
 mod orders;
+mod pay;
 mod purchase;
 
 pub(super) use events::*;
 pub(super) use orders::*;
+pub(super) use pay::*;
 pub(super) use purchase::*;

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/load/", &["load", "domain", "tls"]),
     ("src/doctor/", &["doctor", "store", "domain", "error", "config"]),
     ("src/sale/", &["sale", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
+    ("src/payment/", &["payment", "sale", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
     ("src/accounts/", &["accounts", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/catalogue/", &["catalogue", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/reports/", &["reports", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
@@ -23,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "http",
             "sale",
+            "payment",
             "accounts",
             "catalogue",
             "reports",
