@@ -15,6 +15,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
+use crate::payment::Payments;
 use crate::reports::Reports;
 use crate::sale::Sale;
 use crate::store::live::Live;
@@ -37,6 +38,7 @@ pub struct App {
     accounts: Arc<Accounts>,
     catalogue: Arc<Catalogue>,
     sale: Arc<Sale>,
+    payments: Arc<Payments>,
     reports: Reports,
     webhooks: Arc<Webhooks>,
     limits: Arc<AttemptLimits>,
@@ -70,12 +72,29 @@ impl App {
         let (m, l, d, c) = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&media), Arc::clone(&clock));
         let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
         let process = uuid::Uuid::new_v4().simple().to_string();
-        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, process));
+        let named = process.clone();
+        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named));
+        let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
+        let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
-        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, webhooks, limits, tasks })
+        Ok(Self {
+            config,
+            live,
+            mongo,
+            media,
+            clock,
+            accounts,
+            catalogue,
+            sale,
+            payments,
+            reports,
+            webhooks,
+            limits,
+            tasks,
+        })
     }
 
     /// Connects, migrates, makes the configured administrator, starts the background work, and serves.
@@ -127,6 +146,7 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.sale).keep_draining(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
+        self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
         self.tasks.spawn(Arc::clone(&self.webhooks).keep_delivering(tasks()));
         self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
@@ -197,6 +217,12 @@ impl App {
     #[must_use]
     pub const fn sale(&self) -> &Arc<Sale> {
         &self.sale
+    }
+
+    /// What can be done about the money for reservations.
+    #[must_use]
+    pub const fn payments(&self) -> &Arc<Payments> {
+        &self.payments
     }
 
     /// Orders and analytics.

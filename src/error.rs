@@ -103,6 +103,8 @@ pub enum Dependency {
     Database,
     /// S3 or the media folder.
     Media,
+    /// Whoever takes the buyers' money.
+    PaymentGateway,
     /// Our own bounded queues.
     Capacity,
 }
@@ -113,6 +115,7 @@ impl std::fmt::Display for Dependency {
             Self::LiveStore => "the live store",
             Self::Database => "the database",
             Self::Media => "the media store",
+            Self::PaymentGateway => "the payment gateway",
             Self::Capacity => "capacity",
         })
     }
@@ -186,6 +189,14 @@ codes! {
     WebhookLimitReached = "webhook_limit_reached",
     /// The webhook is turned off: nothing is sent to it.
     WebhookDisabled = "webhook_disabled",
+    /// This service takes no payments.
+    PaymentsOff = "payments_off",
+    /// The reservation is paid, cancelled, or was never to be paid.
+    NothingToPay = "nothing_to_pay",
+    /// The time in which the reservation could be paid has passed.
+    ReservationExpired = "reservation_expired",
+    /// A callback is not signed by the payment gateway, or was signed too long ago.
+    BadSignature = "bad_signature",
     /// The sale does not accept reservations now.
     SaleNotActive = "sale_not_active",
     /// More units than one buyer may have.
@@ -228,6 +239,8 @@ codes! {
     DatabaseUnavailable = "database_unavailable",
     /// The media store did not answer.
     MediaUnavailable = "media_unavailable",
+    /// The payment gateway did not answer; asking again is safe.
+    PaymentGatewayUnavailable = "payment_gateway_unavailable",
     /// Every worker for this kind of work is busy.
     Overloaded = "overloaded",
     /// A bug.
@@ -279,6 +292,7 @@ impl Error {
                 Dependency::LiveStore => Code::LiveStoreUnavailable,
                 Dependency::Database => Code::DatabaseUnavailable,
                 Dependency::Media => Code::MediaUnavailable,
+                Dependency::PaymentGateway => Code::PaymentGatewayUnavailable,
                 Dependency::Capacity => Code::Overloaded,
             },
             Self::Damaged { .. } => Code::LiveRecordDamaged,

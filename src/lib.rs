@@ -7,8 +7,10 @@
 //! 2. Opening streams the inventory into Redis ([`store::live`]) through a worker pool, and flips the status last:
 //!    [`sale`].
 //! 3. Buyers reserve. One Lua script decides, in one round trip; nothing else is touched.
-//! 4. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
-//! 5. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
+//! 4. A reservation that is to be paid is confirmed when its money has arrived, and what is kept is the price of the units
+//!    that the buyer has: [`payment`].
+//! 5. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
+//! 6. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
 //! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for
@@ -24,6 +26,7 @@ pub mod domain;
 pub mod error;
 pub mod http;
 pub mod load;
+pub mod payment;
 pub mod reports;
 pub mod sale;
 pub mod store;

@@ -6,6 +6,7 @@
 mod address;
 mod durability;
 mod legacy;
+mod payment;
 mod sections;
 mod validate;
 
@@ -17,6 +18,7 @@ use serde::Deserialize;
 
 pub use address::address;
 pub use durability::Durability;
+pub use payment::{Gateway, Payment};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use sections::{
     Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
@@ -46,6 +48,7 @@ pub struct Config {
     pub catalogue: Catalogue,
     pub media: Media,
     pub webhooks: Webhooks,
+    pub payment: Payment,
 }
 
 /// The configuration cannot be used; the text says what to change.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Config, ConfigError, Durability, MediaBackend};
+use super::{Config, ConfigError, Durability, Gateway, MediaBackend};
 
 impl Config {
     /// Checks every rule and reports all broken ones together.
@@ -18,6 +18,7 @@ impl Config {
         self.check_stores(&mut problems);
         self.check_media(&mut problems);
         self.check_webhooks(&mut problems);
+        self.check_payment(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
 
@@ -37,6 +38,9 @@ impl Config {
         }
         if self.live.durability == Durability::None {
             warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
+        }
+        if self.payment.gateway == Gateway::Sandbox {
+            warnings.push("payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned());
         }
         warnings
     }

@@ -12,6 +12,7 @@ pub mod message;
 pub mod money;
 pub mod order;
 pub mod page;
+pub mod payment;
 pub mod product;
 pub mod reservation;
 pub mod restock;

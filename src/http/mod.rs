@@ -9,6 +9,7 @@ mod extract;
 mod health;
 mod layer;
 pub mod openapi;
+mod payment;
 pub mod problem;
 pub mod router;
 mod seller;

@@ -17,6 +17,7 @@ pub(super) use super::extract::PageQuery;
         (name = "buyer", description = "Browsing and buying"),
         (name = "seller", description = "Preparing and running a sale"),
         (name = "admin", description = "Reviewing sellers, blocking accounts"),
+        (name = "payment", description = "For the payment gateway"),
         (name = "health", description = "For load balancers and operators")
     ),
     security(("cookie" = []), ("bearer" = [])),

@@ -83,9 +83,11 @@ impl From<Error> for Problem {
 #[must_use]
 pub const fn status(code: Code) -> StatusCode {
     match code {
-        Code::ValidationFailed | Code::MalformedBody | Code::MalformedId | Code::ImageRejected => {
-            StatusCode::BAD_REQUEST
-        }
+        Code::ValidationFailed
+        | Code::MalformedBody
+        | Code::MalformedId
+        | Code::ImageRejected
+        | Code::BadSignature => StatusCode::BAD_REQUEST,
         Code::Unauthenticated | Code::SessionExpired | Code::BadCredentials => StatusCode::UNAUTHORIZED,
         Code::RoleRequired | Code::AccountInactive | Code::NotApproved | Code::CrossSite => StatusCode::FORBIDDEN,
         Code::RouteNotFound | Code::NotFound | Code::ProductNotFound => StatusCode::NOT_FOUND,
@@ -100,6 +102,9 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::RestockRefused
         | Code::WebhookLimitReached
         | Code::WebhookDisabled
+        | Code::PaymentsOff
+        | Code::NothingToPay
+        | Code::ReservationExpired
         | Code::TransitionRefused
         | Code::OpeningInProgress
         | Code::LiveStateLost
@@ -120,6 +125,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::LiveRecordDamaged
         | Code::DatabaseUnavailable
         | Code::MediaUnavailable
+        | Code::PaymentGatewayUnavailable
         | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

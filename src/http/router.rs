@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::{Problem, finish};
-use super::{admin, auth, buyer, docs, health, layer, openapi, seller};
+use super::{admin, auth, buyer, docs, health, layer, openapi, payment, seller};
 use crate::app::AppState;
 use crate::error::{Code, Error};
 
@@ -45,6 +45,7 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(buyer::show_own_reservation))
         .routes(routes!(buyer::list_own_orders))
         .routes(routes!(buyer::cancel_own_reservation))
+        .routes(routes!(buyer::pay))
         // sellers
         .routes(routes!(seller::is_verified))
         .routes(routes!(seller::request_verification))
@@ -76,6 +77,16 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(admin::unblock_account))
 }
 
+/// Routes that the payment gateway calls.
+fn callbacks() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(payment::receive_callback))
+}
+
+/// The payment gateway of trials, where it is configured.
+fn sandbox() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(payment::show_sandbox, payment::press_sandbox))
+}
+
 /// Routes that walk over a whole event.
 fn long() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -97,7 +108,7 @@ fn product_uploads() -> OpenApiRouter<AppState> {
 /// The OpenAPI document.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    let all = quick().merge(long()).merge(banner_uploads()).merge(product_uploads());
+    let all = quick().merge(callbacks()).merge(sandbox()).merge(long()).merge(banner_uploads()).merge(product_uploads());
     OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1
 }
 
@@ -109,9 +120,15 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let body = DefaultBodyLimit::max;
     let short = deadline(config.request_timeout_ms);
     let long_deadline = deadline(config.long_request_timeout_ms);
-    let routes = quick()
-        .layer(short)
+    let mut at_once = quick();
+    if app.payments().sandbox().is_some() {
+        at_once = at_once.merge(sandbox());
+    }
+    let callback_bytes_max = app.config().payment.callback_bytes_max;
+    let routes = at_once
+        .layer(short.clone())
         .layer(body(config.body_bytes_max))
+        .merge(callbacks().layer(short).layer(body(callback_bytes_max)))
         .merge(long().layer(long_deadline.clone()).layer(body(config.body_bytes_max)))
         .merge(banner_uploads().layer(long_deadline.clone()).layer(body(media.banner_bytes_max + FORM_OVERHEAD_BYTES)))
         .merge(product_uploads().layer(long_deadline).layer(body(media.product_bytes_max + FORM_OVERHEAD_BYTES)));

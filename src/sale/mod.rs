@@ -46,6 +46,8 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     clock: Arc<dyn Clock>,
     config: config::Sale,
     stopped_status_ttl_s: u64,
+    /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
+    takes_payments: bool,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
     listeners: announce::Listeners,
@@ -74,6 +76,7 @@ impl<L, D> Sale<L, D> {
             clock,
             config: config.sale.clone(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
+            takes_payments: config.payment.gateway != config::Gateway::None,
             process,
             listeners: announce::Listeners::default(),
             listeners_known_for: Duration::from_millis(config.webhooks.listeners_known_for_ms),

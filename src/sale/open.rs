@@ -37,6 +37,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     pub async fn open(&self, event: &Event) -> Result<Opened> {
         self.require_approved(event.seller).await?;
         self.require_openable(event).await?;
+        self.require_payable(event)?;
         self.require_safe_stores().await?;
         let token = OpeningToken::random();
         if !self.live.take_opening(event.id, &token, self.config.opening_ttl_ms).await? {
@@ -64,6 +65,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
         // Its terms and its schedule cannot change from here on.
         let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
+        self.require_payable(&fresh)?;
         self.discard(event, token).await?;
         let frozen = self.durable.freeze(event, run).await?;
         if frozen == 0 {
@@ -178,6 +180,17 @@ impl<L: Link, D: Durable> Sale<L, D> {
         // or the live store has lost the sale, and opening it again would sell every unit a second time.
         if event.phase == SalePhase::Live && self.was_lost(event.id).await? {
             return Err(state_lost());
+        }
+        Ok(())
+    }
+
+    /// Reservations that are to be paid, and cannot be, would all run out.
+    fn require_payable(&self, event: &Event) -> Result<()> {
+        if event.terms.payment_window_s > 0 && !self.takes_payments {
+            return Err(Error::refused(
+                Code::PaymentsOff,
+                "this service takes no payments: set payment.gateway, or give the event no payment window",
+            ));
         }
         Ok(())
     }

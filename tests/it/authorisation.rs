@@ -22,6 +22,7 @@ const fn row(method: &'static str, path: &'static str, expected: [u16; 5]) -> Ro
 const PUBLIC_200: [u16; 5] = [200; 5];
 /// An empty body breaks a rule, whoever sends it.
 const PUBLIC_400: [u16; 5] = [400; 5];
+const PUBLIC_404: [u16; 5] = [404; 5];
 
 /// The owner gets this; somebody else's event is as good as none.
 const fn owner(status: u16) -> [u16; 5] {
@@ -70,11 +71,17 @@ const TABLE: &[Row] = &[
     row("get", "/api/buyer/event/{id}/status", buyers(200)),
     row("post", "/api/buyer/event/{eventId}/purchase/{productId}", buyers(201)),
     row("get", "/api/buyer/event/{eventId}/reservation/{productId}", buyers(200)),
+    // It needs no payment.
+    row("post", "/api/buyer/event/{eventId}/reservation/{productId}/pay", buyers(409)),
     row("get", "/api/buyer/orders", buyers(200)),
     row("post", "/api/buyer/event/{eventId}/reservation/{productId}/cancel", buyers(400)),
     row("post", "/api/seller/events/{eventId}/products/{productId}/restock", owner(400)),
     row("post", "/api/seller/events/{eventId}/orders/{reservationId}/cancel", owner(400)),
     row("post", "/api/admin/orders/{reservationId}/cancel", admins(400)),
+    // For the payment gateway and its page; what is not signed is refused, and there is no such payment.
+    row("post", "/api/payments/callback", PUBLIC_400),
+    row("get", "/api/sandbox/pay/{intentId}", PUBLIC_404),
+    row("post", "/api/sandbox/pay/{intentId}", PUBLIC_404),
     row("post", "/api/seller/events/{eventId}/Pause", owner(200)),
     row("post", "/api/seller/events/{eventId}/Resume", owner(200)),
     row("post", "/api/seller/events/{eventId}/End", owner(200)),

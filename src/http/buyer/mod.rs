@@ -3,9 +3,11 @@
 mod cancel;
 mod events;
 mod orders;
+mod pay;
 mod purchase;
 
 pub(super) use cancel::*;
 pub(super) use events::*;
 pub(super) use orders::*;
+pub(super) use pay::*;
 pub(super) use purchase::*;

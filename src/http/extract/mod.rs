@@ -6,6 +6,7 @@ mod json;
 mod owned;
 mod page;
 mod path;
+mod raw;
 mod session;
 mod webhook;
 
@@ -15,5 +16,6 @@ pub(super) use json::{MaybeJson, ValidJson};
 pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
 pub(super) use path::{Path, path_id, path_text};
+pub(super) use raw::RawBody;
 pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};
 pub(super) use webhook::OwnedWebhook;

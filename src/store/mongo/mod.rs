@@ -12,11 +12,15 @@ pub mod leases;
 pub mod media_ledger;
 pub mod migrate;
 pub mod orders;
+pub mod payment_events;
+pub mod payments;
 pub mod products;
 mod query;
 pub mod replica_set;
 pub mod restocks;
+pub mod returns;
 pub mod revocations;
+pub mod sandbox_intents;
 pub mod server;
 pub mod verifications;
 pub mod webhooks;
@@ -53,6 +57,14 @@ pub struct Mongo {
     pub orders: orders::Orders,
     /// Units added to running sales, or withdrawn.
     pub restocks: restocks::Restocks,
+    /// The money for reservations.
+    pub payments: payments::Payments,
+    /// Callbacks that were dealt with.
+    pub payment_events: payment_events::PaymentEvents,
+    /// Orders that gave units back, until their money has been looked at.
+    pub returns: returns::Returns,
+    /// The payment gateway of trials.
+    pub sandbox_intents: sandbox_intents::SandboxIntents,
     /// What has changed since session tokens were made.
     pub revocations: revocations::Revocations,
     /// What settlement could not write.
@@ -105,6 +117,10 @@ impl Mongo {
             products: products::Products::new(database, deadline, long),
             orders: orders::Orders::new(database, deadline, long),
             restocks: restocks::Restocks::new(database, deadline),
+            payments: payments::Payments::new(database, deadline),
+            payment_events: payment_events::PaymentEvents::new(database, deadline),
+            returns: returns::Returns::new(database, deadline),
+            sandbox_intents: sandbox_intents::SandboxIntents::new(database, deadline),
             revocations: revocations::Revocations::new(database, deadline),
             dead_letters: dead_letters::DeadLetters::new(database, deadline),
             audit: audit::Audit::new(database, deadline),

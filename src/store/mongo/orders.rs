@@ -343,7 +343,7 @@ impl Orders {
 
 /// What changes about an order.
 fn state_of(reservation: &Reservation) -> Document {
-    doc! {
+    let mut state = doc! {
         "status": reservation.status.as_str(),
         "revision": i64::from(reservation.revision),
         "returned": i64::from(reservation.returned),
@@ -351,7 +351,12 @@ fn state_of(reservation: &Reservation) -> Document {
         "operation": &reservation.operation,
         "expiresAt": reservation.expires_at_ms.map(DateTime::from_millis),
         "updatedAt": DateTime::now(),
+    };
+    if reservation.returned > 0 {
+        // Written with the units, so that no return can be missed: see `returns`, which clears it.
+        state.insert(super::returns::OPEN, true);
     }
+    state
 }
 
 fn upsert_one(reservation: &Reservation) -> Document {

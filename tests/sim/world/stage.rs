@@ -30,6 +30,8 @@ const SNAPSHOTS_MAX: usize = 40;
 
 /// Small and quick, so that little happens in a batch and much between two.
 const SETTINGS: &str = r#"
+[payment]
+gateway = "sandbox"
 [mongo]
 deadline_ms = 2000
 [live]

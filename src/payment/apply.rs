@@ -1,0 +1,79 @@
+//! Money that is there is applied to its reservation, once.
+
+use super::Payments;
+use crate::domain::payment::{Applied, Payment, PaymentOutcome};
+use crate::domain::reservation::Confirmed;
+use crate::error::{Dependency, Error, Result};
+use crate::sale::ReservationRef;
+use crate::telemetry::metrics::PAYMENTS;
+
+impl Payments {
+    /// Applies a payment that has succeeded and that this call has taken; after a failure it is due again soon.
+    ///
+    /// # Errors
+    /// When a store does not answer, or while the sale is being settled.
+    pub(super) async fn apply_taken(&self, payment: &Payment) -> Result<()> {
+        let applied = self.apply(payment).await;
+        if let Err(error) = &applied {
+            let (attempts, now) = (payment.attempts.saturating_add(1), self.clock.now());
+            tracing::warn!(reservation = %payment.reservation, attempts, error = %error, "a payment cannot be applied now");
+            // Should this not be possible either, it is due when its time runs out.
+            drop(self.mongo.payments.give_back(payment, attempts, Some(now + self.pause(attempts))).await);
+        }
+        applied
+    }
+
+    async fn apply(&self, payment: &Payment) -> Result<()> {
+        let applied = self.decide(payment).await?;
+        let recorded = self.mongo.payments.apply(&payment.reservation, applied, self.clock.now()).await?;
+        let outcome = recorded.applied.map_or(applied.outcome, |recorded| recorded.outcome);
+        if applied.outcome.confirmed() && !outcome.confirmed() {
+            return self.take_back(payment, outcome).await;
+        }
+        metrics::counter!(PAYMENTS, "outcome" => outcome.as_str()).increment(1);
+        if outcome.confirmed() {
+            tracing::info!(reservation = %payment.reservation, outcome = outcome.as_str(), "payment applied");
+        } else {
+            tracing::warn!(reservation = %payment.reservation, outcome = outcome.as_str(), "a payment buys nothing; it is refunded");
+        }
+        Ok(())
+    }
+
+    /// What the money does. Units follow from the amount: paid / price, a whole number from 1 to what was reserved.
+    async fn decide(&self, payment: &Payment) -> Result<Applied> {
+        let Some(units) = payment.units_paid() else {
+            return Ok(Applied { outcome: PaymentOutcome::Mismatch, revision: 0 });
+        };
+        let confirmed = self.sale.confirm(&reservation_of(payment), units).await?;
+        let (outcome, reservation) = match confirmed {
+            Confirmed::OnTime(reservation) | Confirmed::Before(reservation) => {
+                (PaymentOutcome::Confirmed, reservation)
+            }
+            Confirmed::Late(reservation) => (PaymentOutcome::ConfirmedLate, reservation),
+            Confirmed::NoStock(reservation) => (PaymentOutcome::PaidWithoutStock, reservation),
+            Confirmed::Cancelled(reservation) => (PaymentOutcome::PaidAfterCancel, reservation),
+            Confirmed::Unknown => return Ok(Applied { outcome: PaymentOutcome::NoReservation, revision: 0 }),
+            Confirmed::NotRunning(_) => {
+                return Err(Error::timed_out(Dependency::LiveStore, "confirming in a sale that is being settled"));
+            }
+        };
+        Ok(Applied { outcome, revision: reservation.revision })
+    }
+
+    /// Somebody else had decided that this money buys nothing, and units came back just before this call confirmed. It was
+    /// slower than it may be ([`super::callback::TAKEN_FOR`]). The first decision stands, and its refund.
+    async fn take_back(&self, payment: &Payment, outcome: PaymentOutcome) -> Result<()> {
+        tracing::warn!(reservation = %payment.reservation, outcome = outcome.as_str(), "a payment was confirmed after it was refused; its units go back");
+        let operation = format!("payment {}", payment.reservation);
+        self.sale.cancel(&reservation_of(payment), None, Some(operation)).await.map(|_| ())
+    }
+}
+
+fn reservation_of(payment: &Payment) -> ReservationRef {
+    ReservationRef {
+        id: payment.reservation.clone(),
+        user: payment.user,
+        product: payment.product,
+        event: payment.event,
+    }
+}

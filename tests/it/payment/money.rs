@@ -1,0 +1,1 @@
+//! Placeholder until the gateway of the tests is here.
