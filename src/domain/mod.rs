@@ -15,4 +15,5 @@ pub mod product;
 pub mod reservation;
 pub mod restock;
 pub mod sale;
+pub mod schedule;
 pub mod verification;

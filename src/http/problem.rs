@@ -102,6 +102,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::OpeningInProgress
         | Code::LiveStateLost
         | Code::SaleHeld
+        | Code::EndsAtPassed
         | Code::NoProducts
         | Code::CatalogueFrozen
         | Code::SettlementIncomplete

@@ -18,6 +18,7 @@ mod recovery;
 mod reservation;
 mod reserve;
 mod restock;
+mod schedule;
 mod settlement;
 mod status;
 mod sweep;
@@ -43,6 +44,7 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     durable: Arc<D>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
+    schedule: schedule::Schedule,
     stopped_status_ttl_s: u64,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
@@ -69,6 +71,7 @@ impl<L, D> Sale<L, D> {
             durable,
             clock,
             config: config.sale.clone(),
+            schedule: schedule::Schedule::default(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             process,
         }

@@ -5,6 +5,7 @@ use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::SaleStatus;
+use crate::domain::schedule::ScheduleProblem;
 use crate::error::{Dependency, Error, Result};
 use crate::store::live::Held;
 use crate::store::live::link::Link;
@@ -39,6 +40,8 @@ pub struct SaleView {
     pub orders: u64,
     /// Why the sale is held, if it is.
     pub held: Option<Held>,
+    /// Why it has not opened by itself, if it should have.
+    pub problem: Option<ScheduleProblem>,
 }
 
 impl<L: Link, D: Durable> Sale<L, D> {
@@ -48,6 +51,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// When a store does not answer.
     pub async fn view(&self, event: &Event) -> Result<SaleView> {
         let status = self.status(event).await?;
+        let preparing = event.auto_open && event.phase == SalePhase::Draft;
+        let problem = if preparing { self.durable.unopened(event.id).await? } else { None };
         Ok(SaleView {
             status,
             phase: event.phase,
@@ -55,6 +60,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             products: self.live.product_count(event.id).await?,
             orders: self.durable.count_orders(event.id).await?,
             held: self.live.held(event.id).await?,
+            problem,
         })
     }
 

@@ -27,6 +27,7 @@ metrics_table! {
     counter PRODUCTS_PROJECTED = "orbit_products_projected_total", Unit::Count, "Products written into the live store by openings.";
     counter ORDERS_SETTLED = "orbit_orders_settled_total", Unit::Count, "Reservations confirmed as orders by settlements, repeats included.";
     counter RELEASES = "orbit_reservations_released_total", Unit::Count, "Reservations whose units went back, cancelled or expired.";
+    counter SCHEDULED = "orbit_sales_scheduled_total", Unit::Count, "What the schedule did: sales opened, ended, and openings refused.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
     counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";

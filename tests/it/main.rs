@@ -13,6 +13,7 @@ mod http;
 mod load;
 mod media;
 mod migrations;
+mod plan;
 mod ratchets;
 mod sale;
 mod supervisor;

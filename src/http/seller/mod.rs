@@ -2,6 +2,7 @@
 
 mod bookings;
 mod events;
+mod plan;
 mod products;
 mod sale;
 mod verification;

@@ -17,6 +17,8 @@ pub enum Transitioned {
     TokenLost(SaleStatus),
     /// The sale is held until it is repaired.
     Held(SaleStatus),
+    /// The moment has not come, by the live store's clock.
+    TooEarly(SaleStatus),
 }
 
 impl<L: Link> Live<L> {
@@ -30,12 +32,28 @@ impl<L: Link> Live<L> {
         action: SaleAction,
         token: Option<&OpeningToken>,
     ) -> Result<Transitioned> {
+        self.transition_not_before(event, action, token, None).await
+    }
+
+    /// As [`Self::transition`], but not before a moment of the live store's clock, in milliseconds since 1970: a process
+    /// whose own clock is wrong does nothing early.
+    ///
+    /// # Errors
+    /// When the live store does not answer; the status may or may not have changed.
+    pub async fn transition_not_before(
+        &self,
+        event: EventId,
+        action: SaleAction,
+        token: Option<&OpeningToken>,
+        not_before_ms: Option<i64>,
+    ) -> Result<Transitioned> {
         let mut call = self.scripts.transition.prepare_invoke();
         call.key(self.keys.status(event))
             .key(self.keys.opening(event))
             .key(self.keys.held(event))
             .arg(action.target().as_str())
-            .arg(token.map_or("", OpeningToken::as_str));
+            .arg(token.map_or("", OpeningToken::as_str))
+            .arg(not_before_ms.map(|at| at.to_string()).unwrap_or_default());
         for source in action.sources() {
             call.arg(source.as_str());
         }
@@ -45,6 +63,7 @@ impl<L: Link> Live<L> {
             "REFUSED" => Ok(Transitioned::Refused(reply.status(1)?)),
             "TOKEN_LOST" => Ok(Transitioned::TokenLost(reply.status(1)?)),
             "HELD" => Ok(Transitioned::Held(reply.status(1)?)),
+            "TOO_EARLY" => Ok(Transitioned::TooEarly(reply.status(1)?)),
             _ => Err(reply.damaged("unknown tag")),
         }
     }

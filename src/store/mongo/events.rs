@@ -183,11 +183,11 @@ impl PlanChange {
 /// Events.
 #[derive(Debug)]
 pub struct Events {
-    collection: Collection<EventDocument>,
-    deadline: Duration,
+    pub(super) collection: Collection<EventDocument>,
+    pub(super) deadline: Duration,
 }
 
-fn by_id(id: EventId) -> Document {
+pub(super) fn by_id(id: EventId) -> Document {
     doc! { "_id": ObjectId::from_bytes(id.bytes()), "deletedAt": null }
 }
 
@@ -278,11 +278,16 @@ impl Events {
         }
         let mut filter = by_id(id);
         let plan = change.plan.set();
+        let replanned = !plan.is_empty() || change.scheduled_at.is_some();
         if !plan.is_empty() {
             filter.insert("salePhase", SalePhase::Draft.as_str());
             set.extend(plan);
         }
-        let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
+        let mut change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
+        if replanned {
+            // What stood in the way of the plan before says nothing of this one.
+            change.insert("$unset", doc! { "scheduleProblem": "", "scheduleRetryAt": "" });
+        }
         let call = self.collection.find_one_and_update(filter, change).return_document(ReturnDocument::Before);
         within(self.deadline, "changing an event", call).await?.map(Event::try_from).transpose()
     }

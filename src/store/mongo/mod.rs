@@ -17,6 +17,7 @@ mod query;
 pub mod replica_set;
 pub mod restocks;
 pub mod revocations;
+mod schedule;
 pub mod server;
 pub mod verifications;
 

@@ -13,6 +13,7 @@ mod opening;
 mod outages;
 mod races;
 mod recovery;
+mod schedule;
 mod scripts;
 mod settlement;
 
