@@ -9,6 +9,7 @@ pub mod ids;
 pub mod journal;
 pub mod media;
 pub mod money;
+pub mod next_step;
 pub mod order;
 pub mod page;
 pub mod product;

@@ -38,6 +38,12 @@ impl Event {
         }
     }
 
+    /// Whether buyers may know of it before it opens: it is to open by itself, and could still sell something.
+    #[must_use]
+    pub fn announced(&self, now: DateTime<Utc>) -> bool {
+        self.auto_open && self.ends_at.is_none_or(|at| now < at)
+    }
+
     /// What the sale does next by itself, if anything.
     #[must_use]
     pub fn next_moment(&self, status: SaleStatus) -> Option<NextMoment> {

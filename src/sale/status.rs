@@ -1,5 +1,7 @@
 //! The status of a sale, as both stores together know it.
 
+use chrono::{DateTime, Utc};
+
 use super::open::state_lost;
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
@@ -71,6 +73,17 @@ impl<L: Link, D: Durable> Sale<L, D> {
     pub async fn status(&self, event: &Event) -> Result<SaleStatus> {
         let found = self.live.status(event.id).await?;
         self.effective_status(event.into(), found).await
+    }
+
+    /// The sale's status as buyers are told it, and the moment of the live store's clock at which it is that.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or has lost the sale.
+    pub async fn told(&self, event: &Event) -> Result<(SaleStatus, DateTime<Utc>)> {
+        let (found, now_ms) = self.live.status_and_time(event.id).await?;
+        let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
+        let status = self.effective_status(event.into(), found).await?;
+        Ok((event.status_at(status, now), now))
     }
 
     /// An absent status means "not started" only if MongoDB does not know better: the stopped status expires after a

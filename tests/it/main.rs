@@ -3,6 +3,7 @@
 
 mod accounts;
 mod authorisation;
+mod buyers;
 mod catalogue;
 mod compat;
 mod demo;

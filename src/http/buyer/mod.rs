@@ -3,6 +3,7 @@
 mod events;
 mod orders;
 mod purchase;
+mod timing;
 
 pub(super) use events::*;
 pub(super) use orders::*;

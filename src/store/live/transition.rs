@@ -74,13 +74,20 @@ impl<L: Link> Live<L> {
     /// When the live store does not answer, or holds no status that we know.
     pub async fn status(&self, event: EventId) -> Result<SaleStatus> {
         let key = self.keys.status(event);
-        let text: Option<String> = self.query("reading a sale's status", redis::cmd("GET").arg(key)).await?;
-        match text {
-            None => Ok(SaleStatus::NotStarted),
-            Some(text) => {
-                SaleStatus::parse(&text).ok_or(Error::Damaged { doing: "reading a sale's status", detail: text })
-            }
-        }
+        let doing = "reading a sale's status";
+        parse_status(doing, self.query(doing, redis::cmd("GET").arg(key)).await?)
+    }
+
+    /// The sale's status, and the live store's time in milliseconds since 1970, in one round trip.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or holds no status that we know.
+    pub async fn status_and_time(&self, event: EventId) -> Result<(SaleStatus, i64)> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("GET").arg(self.keys.status(event)).cmd("TIME");
+        let doing = "reading a sale's status and the time";
+        let (text, time): (Option<String>, (i64, i64)) = self.query_all(doing, &pipeline).await?;
+        Ok((parse_status(doing, text)?, time.0 * 1_000 + time.1 / 1_000))
     }
 
     /// Lets the stopped status of a settled sale expire.
@@ -90,5 +97,12 @@ impl<L: Link> Live<L> {
     pub async fn expire_status(&self, event: EventId, ttl_s: u64) -> Result<()> {
         let key = self.keys.status(event);
         self.query("expiring a stopped status", redis::cmd("EXPIRE").arg(key).arg(ttl_s)).await
+    }
+}
+
+pub(super) fn parse_status(doing: &'static str, text: Option<String>) -> Result<SaleStatus> {
+    match text {
+        None => Ok(SaleStatus::NotStarted),
+        Some(text) => SaleStatus::parse(&text).ok_or(Error::Damaged { doing, detail: text }),
     }
 }

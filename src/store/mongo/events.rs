@@ -191,7 +191,7 @@ pub(super) fn by_id(id: EventId) -> Document {
     doc! { "_id": ObjectId::from_bytes(id.bytes()), "deletedAt": null }
 }
 
-fn in_phases(phases: &[SalePhase]) -> Document {
+pub(super) fn in_phases(phases: &[SalePhase]) -> Document {
     doc! { "$in": phases.iter().map(|phase| phase.as_str()).collect::<Vec<_>>() }
 }
 
@@ -246,7 +246,7 @@ impl Events {
         self.list(doc! { "salePhase": in_phases(phases), "deletedAt": null }, page).await
     }
 
-    async fn list(&self, filter: Document, page: Page) -> Result<Listed<Event>> {
+    pub(super) async fn list(&self, filter: Document, page: Page) -> Result<Listed<Event>> {
         let (collection, deadline) = (&self.collection, self.deadline);
         let rows = query::page(collection, deadline, "listing events", filter, Order::OldestFirst, page).await?;
         let rows = rows.into_iter().map(Event::try_from).collect::<Result<Vec<_>>>()?;

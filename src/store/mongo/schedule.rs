@@ -7,9 +7,10 @@ use futures::TryStreamExt;
 use serde::Deserialize;
 
 use super::error::within;
-use super::events::{Events, by_id};
+use super::events::{Events, by_id, in_phases};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::EventId;
+use crate::domain::page::{Listed, Page};
 use crate::domain::schedule::ScheduleProblem;
 use crate::error::Result;
 
@@ -61,6 +62,15 @@ impl Events {
             "deletedAt": null,
         };
         self.due("finding sales to end", filter, "endsAt", limit).await
+    }
+
+    /// Events that are being prepared and are to open by themselves, oldest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn announced(&self, page: Page) -> Result<Listed<Event>> {
+        let unopened = in_phases(&[SalePhase::Draft, SalePhase::Opening]);
+        self.list(doc! { "salePhase": unopened, "autoOpen": true, "deletedAt": null }, page).await
     }
 
     async fn due(&self, doing: &'static str, filter: Document, by: &str, limit: u32) -> Result<Vec<Event>> {
