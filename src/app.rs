@@ -145,6 +145,7 @@ impl App {
         recognise(&self.live, &self.sale).await?;
         self.tasks.spawn(Arc::clone(&self.sale).keep_draining(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(tasks()));
+        self.tasks.spawn(Arc::clone(&self.sale).keep_schedule(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));

@@ -213,6 +213,8 @@ codes! {
     LiveStoreUnsafe = "live_store_unsafe",
     /// The database lacks the index that settles a reservation once; it must be made first.
     DatabaseUnsafe = "database_unsafe",
+    /// The moment at which the sale was to end has passed before it was opened.
+    EndsAtPassed = "ends_at_passed",
     /// The event has no product to sell.
     NoProducts = "no_products",
     /// The catalogue is frozen while its sale runs.

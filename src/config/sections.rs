@@ -109,6 +109,7 @@ pub struct Sale {
     pub settle_page_size_max: usize,
     pub end_answer_ms: u64,
     pub sweep_interval_ms: u64,
+    pub schedule_interval_ms: u64,
     pub drain_interval_ms: u64,
     pub drain_takeover_ms: u64,
     pub recovery_interval_ms: u64,

@@ -40,7 +40,9 @@ impl Config {
             warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
         }
         if self.payment.gateway == Gateway::Sandbox {
-            warnings.push("payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned());
+            warnings.push(
+                "payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned(),
+            );
         }
         warnings
     }
@@ -70,7 +72,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 28] = [
+        let positive: [(&str, u64); 29] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -92,6 +94,7 @@ impl Config {
             ("sale.opening_ttl_ms", self.sale.opening_ttl_ms),
             ("sale.end_answer_ms", self.sale.end_answer_ms),
             ("sale.sweep_interval_ms", self.sale.sweep_interval_ms),
+            ("sale.schedule_interval_ms", self.sale.schedule_interval_ms),
             ("sale.drain_interval_ms", self.sale.drain_interval_ms),
             ("sale.drain_takeover_ms", self.sale.drain_takeover_ms),
             ("sale.recovery_interval_ms", self.sale.recovery_interval_ms),

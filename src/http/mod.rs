@@ -10,6 +10,7 @@ mod health;
 mod layer;
 pub mod openapi;
 mod payment;
+mod plan;
 pub mod problem;
 pub mod router;
 mod seller;

@@ -83,11 +83,9 @@ impl From<Error> for Problem {
 #[must_use]
 pub const fn status(code: Code) -> StatusCode {
     match code {
-        Code::ValidationFailed
-        | Code::MalformedBody
-        | Code::MalformedId
-        | Code::ImageRejected
-        | Code::BadSignature => StatusCode::BAD_REQUEST,
+        Code::ValidationFailed | Code::MalformedBody | Code::MalformedId | Code::ImageRejected | Code::BadSignature => {
+            StatusCode::BAD_REQUEST
+        }
         Code::Unauthenticated | Code::SessionExpired | Code::BadCredentials => StatusCode::UNAUTHORIZED,
         Code::RoleRequired | Code::AccountInactive | Code::NotApproved | Code::CrossSite => StatusCode::FORBIDDEN,
         Code::RouteNotFound | Code::NotFound | Code::ProductNotFound => StatusCode::NOT_FOUND,
@@ -109,6 +107,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::OpeningInProgress
         | Code::LiveStateLost
         | Code::SaleHeld
+        | Code::EndsAtPassed
         | Code::NoProducts
         | Code::CatalogueFrozen
         | Code::SettlementIncomplete

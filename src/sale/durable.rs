@@ -19,6 +19,7 @@ use crate::domain::page::{Listed, Page};
 use crate::domain::product::Product;
 use crate::domain::reservation::Reservation;
 use crate::domain::restock::{Restock, RestockState};
+use crate::domain::schedule::ScheduleProblem;
 use crate::error::Result;
 use crate::store::mongo::Mongo;
 use crate::store::mongo::audit::AuditEntry;
@@ -48,6 +49,14 @@ durable! {
     fn events_in_phases(&self, phases: &[SalePhase], page: Page) -> Listed<Event> = events.in_phases;
     /// Events whose sale was settled lately.
     fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Listed<Event> = events.settled_since;
+    /// Events that are to open by themselves now.
+    fn due_to_open(&self, now: DateTime<Utc>, limit: u32) -> Vec<Event> = events.due_to_open;
+    /// Events whose sale is to end now.
+    fn due_to_end(&self, now: DateTime<Utc>, limit: u32) -> Vec<Event> = events.due_to_end;
+    /// Remembers why a sale did not open by itself, and when to try again; true if it is another reason than before.
+    fn record_unopened(&self, id: EventId, problem: &ScheduleProblem, retry_at: DateTime<Utc>) -> bool = events.record_unopened;
+    /// Why a sale that is being prepared did not open by itself.
+    fn unopened(&self, id: EventId) -> Option<ScheduleProblem> = events.unopened;
     /// Compare-and-set of the phase.
     fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> bool = events.move_phase;
     /// Compare-and-set of the phase, under one opening.

@@ -63,7 +63,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Stopped) => {
                 Err(state_lost())
             }
-            Transitioned::Refused(found) | Transitioned::TokenLost(found) | Transitioned::Held(found) => {
+            Transitioned::Refused(found)
+            | Transitioned::TokenLost(found)
+            | Transitioned::Held(found)
+            | Transitioned::TooEarly(found) => {
                 let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: SaleStatus::Stopped })
             }

@@ -19,6 +19,7 @@ mod recovery;
 mod reservation;
 mod reserve;
 mod restock;
+mod schedule;
 mod settlement;
 mod status;
 mod sweep;
@@ -45,6 +46,7 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     durable: Arc<D>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
+    schedule: schedule::Schedule,
     stopped_status_ttl_s: u64,
     /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
     takes_payments: bool,
@@ -75,6 +77,7 @@ impl<L, D> Sale<L, D> {
             durable,
             clock,
             config: config.sale.clone(),
+            schedule: schedule::Schedule::default(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             takes_payments: config.payment.gateway != config::Gateway::None,
             process,

@@ -32,6 +32,7 @@ metrics_table! {
     counter REFUNDS = "orbit_refunds_total", Unit::Count, "Refunds, by outcome: made, failed (and tried again), given_up (each one needs a person).";
     gauge PAYMENTS_UNAPPLIED = "orbit_payments_unapplied", Unit::Count, "Payments that have succeeded and are not applied to their reservations yet.";
     gauge REFUNDS_STUCK = "orbit_refunds_stuck", Unit::Count, "Refunds that were given up and wait for a person.";
+    counter SCHEDULED = "orbit_sales_scheduled_total", Unit::Count, "What the schedule did: sales opened, ended, and openings refused.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
     counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";

@@ -5,6 +5,7 @@ mod events;
 mod orders;
 mod pay;
 mod purchase;
+mod timing;
 
 pub(super) use cancel::*;
 pub(super) use events::*;

@@ -4,6 +4,7 @@ mod bookings;
 mod cancel;
 mod deliveries;
 mod events;
+mod plan;
 mod products;
 mod restock;
 mod sale;

@@ -21,6 +21,7 @@ pub mod restocks;
 pub mod returns;
 pub mod revocations;
 pub mod sandbox_intents;
+mod schedule;
 pub mod server;
 pub mod verifications;
 pub mod webhooks;

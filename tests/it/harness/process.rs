@@ -85,6 +85,7 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("LIVE__DURABILITY", config.live.durability.as_str().to_owned()),
         set("SALE__OPENING_TTL_MS", config.sale.opening_ttl_ms.to_string()),
         set("SALE__RECOVERY_INTERVAL_MS", config.sale.recovery_interval_ms.to_string()),
+        set("SALE__SCHEDULE_INTERVAL_MS", config.sale.schedule_interval_ms.to_string()),
         set("SALE__DRAIN_INTERVAL_MS", config.sale.drain_interval_ms.to_string()),
         set("SALE__DRAIN_TAKEOVER_MS", config.sale.drain_takeover_ms.to_string()),
         set("SALE__LEASE_TTL_MS", config.sale.lease_ttl_ms.to_string()),

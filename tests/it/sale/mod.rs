@@ -16,6 +16,7 @@ mod outages;
 mod races;
 mod recovery;
 mod restocking;
+mod schedule;
 mod scripts;
 mod settlement;
 

@@ -19,6 +19,7 @@ use orbit::domain::page::{Listed, Page};
 use orbit::domain::product::Product;
 use orbit::domain::reservation::Reservation;
 use orbit::domain::restock::{Restock, RestockState};
+use orbit::domain::schedule::ScheduleProblem;
 use orbit::error::{Dependency, Error, Result};
 use orbit::sale::Durable;
 use orbit::store::mongo::audit::AuditEntry;
@@ -83,6 +84,36 @@ impl Durable for SimDurable {
     async fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Result<Listed<Event>> {
         let wanted = move |event: &Event| event.phase == SalePhase::Settled && event.updated_at >= since;
         self.ask("listing events", move |database| database.events(page, wanted)).await
+    }
+
+    async fn due_to_open(&self, now: DateTime<Utc>, _limit: u32) -> Result<Vec<Event>> {
+        let due = move |event: &Event| {
+            event.phase == SalePhase::Draft
+                && event.auto_open
+                && event.scheduled_at <= now
+                && event.ends_at.is_none_or(|at| at > now)
+        };
+        let page = Page { limit: 100, after: None };
+        self.ask("finding sales to open", move |database| database.events(page, due).items).await
+    }
+
+    async fn due_to_end(&self, now: DateTime<Utc>, _limit: u32) -> Result<Vec<Event>> {
+        let due = move |event: &Event| event.phase == SalePhase::Live && event.ends_at.is_some_and(|at| at <= now);
+        let page = Page { limit: 100, after: None };
+        self.ask("finding sales to end", move |database| database.events(page, due).items).await
+    }
+
+    async fn record_unopened(
+        &self,
+        _id: EventId,
+        _problem: &ScheduleProblem,
+        _retry_at: DateTime<Utc>,
+    ) -> Result<bool> {
+        self.ask("remembering why a sale did not open", |_| false).await
+    }
+
+    async fn unopened(&self, _id: EventId) -> Result<Option<ScheduleProblem>> {
+        self.ask("reading why a sale did not open", |_| None).await
     }
 
     async fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> Result<bool> {
