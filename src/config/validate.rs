@@ -35,7 +35,9 @@ impl Config {
             warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
         }
         if self.payment.gateway == Gateway::Sandbox {
-            warnings.push("payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned());
+            warnings.push(
+                "payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned(),
+            );
         }
         warnings
     }

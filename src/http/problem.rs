@@ -83,11 +83,9 @@ impl From<Error> for Problem {
 #[must_use]
 pub const fn status(code: Code) -> StatusCode {
     match code {
-        Code::ValidationFailed
-        | Code::MalformedBody
-        | Code::MalformedId
-        | Code::ImageRejected
-        | Code::BadSignature => StatusCode::BAD_REQUEST,
+        Code::ValidationFailed | Code::MalformedBody | Code::MalformedId | Code::ImageRejected | Code::BadSignature => {
+            StatusCode::BAD_REQUEST
+        }
         Code::Unauthenticated | Code::SessionExpired | Code::BadCredentials => StatusCode::UNAUTHORIZED,
         Code::RoleRequired | Code::AccountInactive | Code::NotApproved | Code::CrossSite => StatusCode::FORBIDDEN,
         Code::RouteNotFound | Code::NotFound | Code::ProductNotFound => StatusCode::NOT_FOUND,

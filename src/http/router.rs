@@ -99,7 +99,8 @@ fn product_uploads() -> OpenApiRouter<AppState> {
 /// The OpenAPI document.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    let all = quick().merge(callbacks()).merge(sandbox()).merge(long()).merge(banner_uploads()).merge(product_uploads());
+    let all =
+        quick().merge(callbacks()).merge(sandbox()).merge(long()).merge(banner_uploads()).merge(product_uploads());
     OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1
 }
 

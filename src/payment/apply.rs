@@ -46,9 +46,7 @@ impl Payments {
         };
         let confirmed = self.sale.confirm(&reservation_of(payment), units).await?;
         let (outcome, reservation) = match confirmed {
-            Confirmed::OnTime(reservation) | Confirmed::Before(reservation) => {
-                (PaymentOutcome::Confirmed, reservation)
-            }
+            Confirmed::OnTime(reservation) | Confirmed::Before(reservation) => (PaymentOutcome::Confirmed, reservation),
             Confirmed::Late(reservation) => (PaymentOutcome::ConfirmedLate, reservation),
             Confirmed::NoStock(reservation) => (PaymentOutcome::PaidWithoutStock, reservation),
             Confirmed::Cancelled(reservation) => (PaymentOutcome::PaidAfterCancel, reservation),

@@ -60,7 +60,10 @@ impl Payments {
                 return Err(paid());
             }
             IntentState::Canceled => {
-                return Err(Error::refused(Code::NothingToPay, "the payment was cancelled; it cannot be paid any more"));
+                return Err(Error::refused(
+                    Code::NothingToPay,
+                    "the payment was cancelled; it cannot be paid any more",
+                ));
             }
         }
         Ok(Asked {

@@ -97,7 +97,8 @@ impl Sandbox {
         let signature = self.signing.sign_webhook(event, &seconds, &body)?;
         let mut headers = HeaderMap::new();
         for (name, text) in [(ID, event), (TIMESTAMP, &seconds), (SIGNATURE, &signature)] {
-            let value = HeaderValue::from_str(text).map_err(|error| Error::internal("signing a sandbox event", error))?;
+            let value =
+                HeaderValue::from_str(text).map_err(|error| Error::internal("signing a sandbox event", error))?;
             headers.insert(name, value);
         }
         Ok(Callback { headers, body })
@@ -106,8 +107,7 @@ impl Sandbox {
 
 impl From<SandboxIntent> for Intent {
     fn from(intent: SandboxIntent) -> Self {
-        let state =
-            if intent.state == PaymentState::Succeeded { IntentState::Succeeded } else { IntentState::Open };
+        let state = if intent.state == PaymentState::Succeeded { IntentState::Succeeded } else { IntentState::Open };
         Self {
             pay_url: Some(format!("/api/sandbox/pay/{}", intent.id)),
             received: Paid { minor: intent.amount.minor, currency: intent.amount.currency.code().to_owned() },

@@ -59,7 +59,10 @@ impl Signing {
         let signed_at: i64 = seconds.parse().map_err(|_| refused())?;
         let age_s = now.timestamp().checked_sub(signed_at).ok_or_else(refused)?;
         if age_s.unsigned_abs() > self.tolerance_s.unsigned_abs() {
-            return Err(Error::refused(Code::BadSignature, "the callback was signed too long ago, or by another clock"));
+            return Err(Error::refused(
+                Code::BadSignature,
+                "the callback was signed too long ago, or by another clock",
+            ));
         }
         Ok(())
     }
@@ -119,7 +122,10 @@ mod tests {
     fn the_published_scheme_is_what_openssl_computes() {
         let header = format!("t=1700000000,v1={BY_OPENSSL},v0=00");
         assert!(stripe(&[SECRET], &header, BODY, 1_700_000_100));
-        assert!(stripe(&["whsec_the_new_one", SECRET], &header, BODY, 1_700_000_100), "while a secret is being changed");
+        assert!(
+            stripe(&["whsec_the_new_one", SECRET], &header, BODY, 1_700_000_100),
+            "while a secret is being changed"
+        );
         let twice = format!("t=1700000000,v1={},v1={BY_OPENSSL}", "00".repeat(32));
         assert!(stripe(&[SECRET], &twice, BODY, 1_700_000_100), "while the gateway changes it");
     }
@@ -131,7 +137,8 @@ mod tests {
         assert!(!stripe(&[], &good, BODY, 1_700_000_000));
         assert!(!stripe(&[SECRET], &good, br#"{"id":"evt_2","object":"event"}"#, 1_700_000_000));
         assert!(!stripe(&[SECRET], &good.replace("t=1700000000", "t=1700000001"), BODY, 1_700_000_000));
-        let odd = ["", "t=1700000000", "v1=00", "t=x,v1=00", "t=1700000000,v1=", "t=1700000000,v1=zz", "t=1700000000,v1=é"];
+        let odd =
+            ["", "t=1700000000", "v1=00", "t=x,v1=00", "t=1700000000,v1=", "t=1700000000,v1=zz", "t=1700000000,v1=é"];
         for header in odd {
             assert!(!stripe(&[SECRET], header, BODY, 1_700_000_000), "{header}");
         }
@@ -143,7 +150,9 @@ mod tests {
     #[test]
     fn a_signature_is_good_for_the_tolerance_in_both_directions_and_no_longer() {
         let header = format!("t=1700000000,v1={BY_OPENSSL}");
-        for (now, good) in [(1_700_000_300, true), (1_700_000_301, false), (1_699_999_700, true), (1_699_999_699, false)] {
+        for (now, good) in
+            [(1_700_000_300, true), (1_700_000_301, false), (1_699_999_700, true), (1_699_999_699, false)]
+        {
             assert_eq!(stripe(&[SECRET], &header, BODY, now), good, "{now}");
         }
         let absurd = format!("t={},v1={BY_OPENSSL}", i64::MIN);

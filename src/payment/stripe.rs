@@ -267,7 +267,10 @@ mod tests {
         object["metadata"] = json!({ "reservation_id": "r" });
         let paid = Paid { minor: 300, currency: "INR".to_owned() };
         let (intent, reservation) = ("pi_1".to_owned(), Some("r".to_owned()));
-        assert_eq!(notice("payment_intent.succeeded", object).unwrap(), Notice::Succeeded { intent, reservation, paid });
+        assert_eq!(
+            notice("payment_intent.succeeded", object).unwrap(),
+            Notice::Succeeded { intent, reservation, paid }
+        );
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl TryFrom<PaymentDocument> for Payment {
     type Error = Error;
 
     fn try_from(document: PaymentDocument) -> Result<Self> {
-        let broken = |what: &str| unreadable("reading a payment", format!("{what} of payment {}", document.reservation_id));
+        let broken =
+            |what: &str| unreadable("reading a payment", format!("{what} of payment {}", document.reservation_id));
         let applied = |applied: &AppliedDocument| {
             Some(Applied {
                 outcome: PaymentOutcome::parse(&applied.outcome)?,
@@ -185,7 +186,13 @@ impl Payments {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn succeed(&self, reservation: &str, intent: &str, paid: &Paid, until: Moment) -> Result<Option<Payment>> {
+    pub async fn succeed(
+        &self,
+        reservation: &str,
+        intent: &str,
+        paid: &Paid,
+        until: Moment,
+    ) -> Result<Option<Payment>> {
         let which = doc! {
             "_id": reservation,
             "intentId": { "$in": [intent, null] },
@@ -236,6 +243,15 @@ impl Payments {
     /// When the database does not answer.
     pub async fn claim(&self, reservation: &str, now: Moment, until: Moment) -> Result<Option<Payment>> {
         let which = doc! { "_id": reservation, "dueAt": { "$lte": at(now) } };
+        self.take(which, doc! { "$set": { "dueAt": at(until) } }).await
+    }
+
+    /// As [`Self::claim`], of a payment whose money has done nothing yet.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn claim_unapplied(&self, reservation: &str, now: Moment, until: Moment) -> Result<Option<Payment>> {
+        let which = doc! { "_id": reservation, "applied": null, "dueAt": { "$lte": at(now) } };
         self.take(which, doc! { "$set": { "dueAt": at(until) } }).await
     }
 
