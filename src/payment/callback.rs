@@ -103,7 +103,8 @@ impl Payments {
                 return Ok(Received::Before);
             }
             let now = self.clock.now();
-            if let Some(taken) = self.mongo.payments.claim(reservation, now, now + TAKEN_FOR).await? {
+            let taken = self.mongo.payments.claim_unapplied(reservation, now, now + TAKEN_FOR).await?;
+            if let Some(taken) = taken {
                 self.apply_taken(&taken).await?;
                 return Ok(Received::Applied);
             }

@@ -46,30 +46,35 @@ impl Payments {
             return;
         }
         let interval = Duration::from_millis(self.config.reconcile_interval_ms);
-        while tasks.pause(interval).await {
+        let mut pause = interval;
+        while tasks.pause(pause).await {
             let payments = Arc::clone(&self);
             let round = async move {
                 let now = payments.clock.now();
                 let ttl = payments.lease_ttl.max(interval * 3);
-                if payments.mongo.leases.take(LEASE, &payments.process, now, ttl).await? {
-                    payments.reconcile().await?;
-                }
-                Ok(())
+                let leads = payments.mongo.leases.take(LEASE, &payments.process, now, ttl).await?;
+                if leads { payments.reconcile().await } else { Ok(false) }
             };
-            if let Err(error) = tasks.complete("reconciling payments", round).await {
-                tracing::warn!(code = error.code().as_str(), error = %error, "payments cannot be reconciled now");
-            }
+            pause = match tasks.complete("reconciling payments", round).await {
+                Ok(true) => Duration::ZERO,
+                Ok(false) => interval,
+                Err(error) => {
+                    tracing::warn!(code = error.code().as_str(), error = %error, "payments cannot be reconciled now");
+                    interval
+                }
+            };
         }
         drop(self.mongo.leases.give_up(LEASE, &self.process).await);
     }
 
-    /// One round.
+    /// One round; true if it had its hands full, and there may be more.
     ///
     /// # Errors
     /// When the database does not answer. A payment that cannot be dealt with does not hold up the others.
-    pub async fn reconcile(&self) -> Result<()> {
-        self.wake_returned().await?;
+    pub async fn reconcile(&self) -> Result<bool> {
+        let returned = self.wake_returned().await?;
         let due = self.mongo.payments.due(self.clock.now(), PER_ROUND).await?;
+        let full = returned.max(due.len()) >= PER_ROUND as usize;
         let steps = futures::stream::iter(due).map(|reservation| async move { self.step(&reservation).await });
         let failed = steps.buffer_unordered(AT_ONCE).filter_map(|step| async { step.err() }).collect::<Vec<_>>().await;
         if let Some(error) = failed.first() {
@@ -79,18 +84,18 @@ impl Payments {
         let gauge = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         metrics::gauge!(PAYMENTS_UNAPPLIED).set(gauge(unapplied));
         metrics::gauge!(REFUNDS_STUCK).set(gauge(stuck));
-        Ok(())
+        Ok(full)
     }
 
     /// Units went back: their money is due. The payments first, then the marks: a crash in between repeats it.
-    async fn wake_returned(&self) -> Result<()> {
+    async fn wake_returned(&self) -> Result<usize> {
         let returned = self.mongo.returns.open(PER_ROUND).await?;
-        if returned.is_empty() {
-            return Ok(());
+        if !returned.is_empty() {
+            let reservations = returned.iter().map(|one| one.reservation_id.as_str());
+            self.mongo.payments.wake(reservations, self.clock.now()).await?;
+            self.mongo.returns.close(&returned).await?;
         }
-        let reservations = returned.iter().map(|one| one.reservation_id.as_str());
-        self.mongo.payments.wake(reservations, self.clock.now()).await?;
-        self.mongo.returns.close(&returned).await
+        Ok(returned.len())
     }
 
     async fn step(&self, reservation: &str) -> Result<()> {

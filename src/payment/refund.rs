@@ -74,7 +74,10 @@ impl Payments {
             return Ok(());
         }
         if back < target {
-            gateway.refund(intent, target - back, &format!("{reservation}:{target}")).await?;
+            // What somebody gave back by hand makes it another request, and another request needs another key.
+            let by_hand = back - payment.refunded_minor;
+            let suffix = if by_hand > 0 { format!(":{back}") } else { String::new() };
+            gateway.refund(intent, target - back, &format!("{reservation}:{target}{suffix}")).await?;
         }
         if self.mongo.payments.finish_refund(reservation, target).await? {
             metrics::counter!(REFUNDS, "outcome" => "made").increment(1);

@@ -246,6 +246,15 @@ impl Payments {
         self.take(which, doc! { "$set": { "dueAt": at(until) } }).await
     }
 
+    /// As [`Self::claim`], of a payment whose money has done nothing yet.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn claim_unapplied(&self, reservation: &str, now: Moment, until: Moment) -> Result<Option<Payment>> {
+        let which = doc! { "_id": reservation, "applied": null, "dueAt": { "$lte": at(now) } };
+        self.take(which, doc! { "$set": { "dueAt": at(until) } }).await
+    }
+
     /// Records what the money did, unless that is recorded; returns what is recorded then. It is due at `due`.
     ///
     /// # Errors

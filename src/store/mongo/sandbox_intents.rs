@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use bson::{Document, doc};
-use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 use serde::Deserialize;
 
-use super::error::{unreadable, within};
+use super::error::{unless_duplicate, unreadable, within};
 use crate::domain::money::{self, Money};
 use crate::domain::payment::PaymentState;
 use crate::error::{Error, Result};
@@ -78,16 +77,17 @@ impl SandboxIntents {
     /// # Errors
     /// When the database does not answer.
     pub async fn create(&self, id: &str, reservation: &str, amount: Money) -> Result<SandboxIntent> {
-        let insert = doc! { "$setOnInsert": {
+        const DOING: &str = "creating a sandbox intent";
+        let document = doc! {
+            "_id": id,
             "reservationId": reservation,
             "amountMinor": amount.minor,
             "currency": amount.currency.code(),
             "state": PaymentState::Created.as_str(),
             "refunds": [],
-        } };
-        let call = self.change(doc! { "_id": id }, insert).upsert(true);
-        let created = within(self.deadline, "creating a sandbox intent", call).await?;
-        decoded(created)?.ok_or_else(|| Error::internal("creating a sandbox intent", "the database returned nothing"))
+        };
+        unless_duplicate(self.deadline, DOING, self.collection.insert_one(document)).await?;
+        self.by_id(id).await?.ok_or_else(|| Error::internal(DOING, "it is gone"))
     }
 
     /// The intent of this id.
@@ -124,10 +124,6 @@ impl SandboxIntents {
         }
         let made = self.collection.find_one(doc! { "_id": id, "refunds.key": key });
         Ok(within(self.deadline, "reading a sandbox refund", made).await?.is_some())
-    }
-
-    fn change(&self, which: Document, change: Document) -> mongodb::action::FindOneAndUpdate<'_, Document> {
-        self.collection.find_one_and_update(which, change).return_document(ReturnDocument::After)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Payment: money arrives, reservations are confirmed, and what is kept is the price of the units held.
 
-mod money;
+mod asking;
+mod callbacks;
+mod gateway;
+mod refunds;
 mod sandbox;
 
 use orbit::app::App;
@@ -102,14 +105,16 @@ fn ended(payment: &Payment) -> (&'static str, i64) {
     (payment.applied.unwrap().outcome.as_str(), payment.refunded_minor)
 }
 
-/// Cancels a reservation, or some of its units.
+/// Cancels a reservation, or some of its units, under an operation of its own.
 async fn cancel(app: &App, reservation: &str, units: Option<u32>, operation: &str) {
     eventually("the order is there", || async {
         app.mongo().orders.by_reservation(reservation).await.unwrap().is_some()
     })
     .await;
     let of = ReservationRef::from(&order(app, reservation).await);
-    app.sale().cancel(&of, units, Some(operation.to_owned())).await.unwrap();
+    // An operation's name is good for a whole event.
+    let operation = format!("{operation} of {reservation}");
+    app.sale().cancel(&of, units, Some(operation)).await.unwrap();
 }
 
 /// Asserts the one rule: what is kept is the price of what is held.

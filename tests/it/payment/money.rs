@@ -1,1 +1,0 @@
-//! Placeholder until the gateway of the tests is here.
