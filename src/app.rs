@@ -15,6 +15,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
+use crate::idempotency::Idempotency;
 use crate::reports::Reports;
 use crate::sale::Sale;
 use crate::store::live::Live;
@@ -39,6 +40,7 @@ pub struct App {
     sale: Arc<Sale>,
     reports: Reports,
     webhooks: Arc<Webhooks>,
+    idempotency: Idempotency,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
 }
@@ -73,9 +75,24 @@ impl App {
         let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, process));
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
+        let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
-        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, reports, webhooks, limits, tasks })
+        Ok(Self {
+            config,
+            live,
+            mongo,
+            media,
+            clock,
+            accounts,
+            catalogue,
+            sale,
+            reports,
+            webhooks,
+            idempotency,
+            limits,
+            tasks,
+        })
     }
 
     /// Connects, migrates, makes the configured administrator, starts the background work, and serves.
@@ -209,6 +226,12 @@ impl App {
     #[must_use]
     pub const fn webhooks(&self) -> &Arc<Webhooks> {
         &self.webhooks
+    }
+
+    /// Requests that are answered once.
+    #[must_use]
+    pub const fn idempotency(&self) -> &Idempotency {
+        &self.idempotency
     }
 
     /// How often somebody may try to sign in.
