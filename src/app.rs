@@ -15,6 +15,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
+use crate::idempotency::Idempotency;
 use crate::payment::Payments;
 use crate::reports::Reports;
 use crate::sale::Sale;
@@ -41,6 +42,7 @@ pub struct App {
     payments: Arc<Payments>,
     reports: Reports,
     webhooks: Arc<Webhooks>,
+    idempotency: Idempotency,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
 }
@@ -78,6 +80,7 @@ impl App {
         let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
+        let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
         Ok(Self {
@@ -92,6 +95,7 @@ impl App {
             payments,
             reports,
             webhooks,
+            idempotency,
             limits,
             tasks,
         })
@@ -236,6 +240,12 @@ impl App {
     #[must_use]
     pub const fn webhooks(&self) -> &Arc<Webhooks> {
         &self.webhooks
+    }
+
+    /// Requests that are answered once.
+    #[must_use]
+    pub const fn idempotency(&self) -> &Idempotency {
+        &self.idempotency
     }
 
     /// How often somebody may try to sign in.

@@ -179,6 +179,8 @@ codes! {
     AlreadyBooked = "already_booked",
     /// The `Idempotency-Key` was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused",
+    /// The request with this `Idempotency-Key` is still running.
+    IdempotencyInProgress = "idempotency_in_progress",
     /// The reservation cannot be cancelled any more.
     CancellationClosed = "cancellation_closed",
     /// The reservation has fewer units than are to be returned, or none.

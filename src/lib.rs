@@ -25,6 +25,7 @@ pub mod doctor;
 pub mod domain;
 pub mod error;
 pub mod http;
+pub mod idempotency;
 pub mod load;
 pub mod payment;
 pub mod reports;

@@ -8,7 +8,8 @@ use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::buyer::{ReservationBody, idempotency_key};
+use super::buyer::ReservationBody;
+use super::extract::idempotency_key;
 use super::problem::Answer;
 use crate::app::AppState;
 use crate::domain::product::PER_BUYER_LIMIT_MAX;
@@ -50,11 +51,11 @@ impl Cancellation {
     /// From a request; `reservation` is a part of the operation's name, so that a key of another reservation is another.
     pub fn read(request: &CancelRequest, headers: &HeaderMap, reservation: &str) -> Result<Self> {
         let key = idempotency_key(headers)?;
-        if request.quantity.is_some() && key.is_empty() {
+        if request.quantity.is_some() && key.is_none() {
             let message = "is needed to return a part, so that a request that is repeated returns it once";
             return Err(Error::invalid("Idempotency-Key", message));
         }
-        let operation = (!key.is_empty()).then(|| format!("cancel {reservation} {key}"));
+        let operation = key.map(|key| format!("cancel {reservation} {key}"));
         Ok(Self { units: request.quantity, operation })
     }
 }

@@ -14,11 +14,8 @@ use crate::domain::ids::{EventId, ProductId};
 use crate::domain::product::PER_BUYER_LIMIT_MAX;
 use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Code, Error};
-use crate::http::extract::{Buyer, MaybeJson, Path, path_id};
+use crate::http::extract::{Buyer, MaybeJson, Path, idempotency_key, path_id};
 use crate::http::problem::{Answer, Problem, ProblemBody};
-
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 
 /// What a buyer may say; an empty body asks for one unit.
 #[derive(Debug, Deserialize, Validate, ToSchema)]
@@ -130,7 +127,7 @@ pub(in crate::http) async fn purchase(
         event,
         quantity: request.quantity,
         reservation_id: uuid::Uuid::now_v7().to_string(),
-        idempotency_key: idempotency_key(&headers)?,
+        idempotency_key: idempotency_key(&headers)?.unwrap_or_default(),
     };
     let outcome = app.sale().reserve(&request).await?;
     let now = moment_of(&app, &outcome).await;
@@ -177,18 +174,4 @@ fn refusal(outcome: ReserveOutcome, now: Option<DateTime<Utc>>) -> Problem {
             Problem::from(Error::refused(Code::LimitReached, "more units than one buyer may have")).with("limit", limit)
         }
     }
-}
-
-/// The `Idempotency-Key` of a request, or empty.
-pub(in crate::http) fn idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
-    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(String::new()) };
-    let plain = |text: &&str| {
-        !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic())
-    };
-    value
-        .to_str()
-        .ok()
-        .filter(plain)
-        .map(ToOwned::to_owned)
-        .ok_or_else(|| Error::invalid("Idempotency-Key", "must be 1 to 128 visible ASCII characters"))
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod form;
+mod idempotency;
 mod json;
 mod owned;
 mod page;
@@ -12,7 +13,8 @@ mod webhook;
 
 pub(super) use client::ClientAddress;
 pub(super) use form::{Fields, Form};
-pub(super) use json::{MaybeJson, ValidJson};
+pub(super) use idempotency::{IDEMPOTENCY_KEY, idempotency_key};
+pub(super) use json::{MaybeJson, ValidJson, body_bytes, content_type};
 pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
 pub(super) use path::{Path, path_id, path_text};

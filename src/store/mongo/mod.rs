@@ -7,6 +7,7 @@ pub mod audit;
 pub mod dead_letters;
 mod error;
 pub mod events;
+pub mod idempotency;
 pub mod indexes;
 pub mod leases;
 pub mod media_ledger;
@@ -39,6 +40,9 @@ use error::within;
 
 /// How long messages to sellers, and what became of them, can be looked at and sent again.
 const MESSAGES_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How long the answer to a request with a key is given again.
+const ANSWERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The durable store.
 #[derive(Debug)]
@@ -82,6 +86,8 @@ pub struct Mongo {
     pub webhook_messages: webhooks::Messages,
     /// Messages on their way.
     pub webhook_deliveries: webhooks::Deliveries,
+    /// Requests that are answered once.
+    pub requests: idempotency::Requests,
     /// Changes of settled orders that sellers have not been told of.
     pub untold_orders: webhooks::UntoldOrders,
 }
@@ -130,6 +136,7 @@ impl Mongo {
             webhook_endpoints: webhooks::Endpoints::new(database, deadline),
             webhook_messages: webhooks::Messages::new(database, deadline, MESSAGES_KEPT),
             webhook_deliveries: webhooks::Deliveries::new(database, deadline, MESSAGES_KEPT),
+            requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
             client,
             database: database.clone(),
