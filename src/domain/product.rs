@@ -39,6 +39,15 @@ pub struct Product {
     pub updated_at: DateTime<Utc>,
 }
 
+/// How much of a product there is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StockLevel {
+    /// Units that can be reserved.
+    pub available: u64,
+    /// Units that wait for payment.
+    pub held: u64,
+}
+
 /// A product as buyers of a live sale see it: from the live store, so that what they see is what they pay.
 #[derive(Debug, Clone)]
 pub struct LiveProduct {

@@ -8,6 +8,7 @@ mod extract;
 mod health;
 mod layer;
 pub mod openapi;
+mod patience;
 mod plan;
 pub mod problem;
 pub mod router;

@@ -75,6 +75,11 @@ fn long() -> OpenApiRouter<AppState> {
         .routes(routes!(seller::delete_event))
 }
 
+/// Routes whose answers go on. The deadline is for the beginning of an answer, and body limits are for what comes in.
+fn streams() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(buyer::stream_event))
+}
+
 /// Routes that take a banner.
 fn banner_uploads() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(seller::create_event))
@@ -88,7 +93,7 @@ fn product_uploads() -> OpenApiRouter<AppState> {
 /// The OpenAPI document.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    let all = quick().merge(long()).merge(banner_uploads()).merge(product_uploads());
+    let all = quick().merge(long()).merge(streams()).merge(banner_uploads()).merge(product_uploads());
     OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1
 }
 
@@ -101,6 +106,7 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let short = deadline(config.request_timeout_ms);
     let long_deadline = deadline(config.long_request_timeout_ms);
     let routes = quick()
+        .merge(streams())
         .layer(short)
         .layer(body(config.body_bytes_max))
         .merge(long().layer(long_deadline.clone()).layer(body(config.body_bytes_max)))

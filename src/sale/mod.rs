@@ -22,6 +22,7 @@ mod schedule;
 mod settlement;
 mod status;
 mod sweep;
+mod watch;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub use open::Opened;
 pub use reservation::ReservationRef;
 pub use restock::Restocked;
 pub use status::{KnownSale, SaleView};
+pub use watch::{Listener, State as WatchedState, fingerprint};
 
 use crate::config;
 use crate::domain::clock::Clock;
@@ -45,6 +47,7 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     clock: Arc<dyn Clock>,
     config: config::Sale,
     schedule: schedule::Schedule,
+    watches: watch::Watches,
     stopped_status_ttl_s: u64,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
@@ -72,6 +75,7 @@ impl<L, D> Sale<L, D> {
             clock,
             config: config.sale.clone(),
             schedule: schedule::Schedule::default(),
+            watches: watch::Watches::new(config.server.streams_max),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             process,
         }

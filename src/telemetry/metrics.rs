@@ -33,6 +33,7 @@ metrics_table! {
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";
     gauge SALES_HELD = "orbit_sales_held", Unit::Count, "Sales that were paused because the live store had lost something, and that nobody has resumed yet.";
     counter REQUESTS = "orbit_http_requests_total", Unit::Count, "HTTP requests answered, by status class.";
+    gauge STREAMS = "orbit_streams", Unit::Count, "Open streams of live stock.";
     gauge CONNECTIONS = "orbit_http_connections", Unit::Count, "Open HTTP connections.";
     counter REVOCATION_FAILURES = "orbit_revocation_read_failures_total", Unit::Count, "Times that the newest revocations could not be read.";
     counter IMAGES_DELETED = "orbit_images_deleted_total", Unit::Count, "Images removed because nothing shows them any more.";

@@ -7,6 +7,7 @@ mod dependencies;
 mod health;
 mod process;
 mod routes;
+mod streams;
 
 use std::time::Duration;
 
