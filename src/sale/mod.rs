@@ -7,6 +7,7 @@
 pub mod check;
 mod cleanup;
 mod control;
+mod counters;
 mod drain;
 pub mod durable;
 mod end;
@@ -26,6 +27,7 @@ mod watch;
 
 use std::sync::Arc;
 
+pub use counters::{Counters, Totals};
 pub use durable::Durable;
 pub use end::{Ended, Settling};
 pub use open::Opened;

@@ -1,6 +1,7 @@
 //! `/api/seller`: preparing events and products, running the sale, reading the orders.
 
 mod bookings;
+mod counters;
 mod events;
 mod plan;
 mod products;

@@ -7,6 +7,7 @@ mod acknowledge;
 mod bookings;
 mod catalogue;
 mod confirm;
+mod counts;
 mod durability;
 mod hold;
 mod journal;

@@ -1,6 +1,7 @@
 //! The live sale.
 
 mod check;
+mod counters;
 mod crashes;
 mod durability;
 mod durable_orders;
