@@ -62,6 +62,18 @@ impl Accounts {
     /// [`Code::SessionExpired`]; [`Code::AccountInactive`].
     pub fn session(&self, token: &str) -> Result<(Claims, Standing)> {
         let claims = self.tokens.verify(token)?;
+        let standing = self.standing_of(&claims)?;
+        Ok((claims, standing))
+    }
+
+    /// Whether a session that was checked before is still good: for answers that go on.
+    #[must_use]
+    pub fn continues(&self, claims: &Claims) -> bool {
+        self.clock.now().timestamp() < claims.exp && self.standing_of(claims).is_ok()
+    }
+
+    /// What the account of a session may do now, unless the session has ended.
+    fn standing_of(&self, claims: &Claims) -> Result<Standing> {
         if self.revocations.signed_out(&claims.jti) {
             return Err(Error::refused(Code::SessionExpired, "session expired"));
         }
@@ -73,7 +85,7 @@ impl Accounts {
         if !standing.active {
             return Err(inactive());
         }
-        Ok((claims, standing))
+        Ok(standing)
     }
 
     /// The account as it is stored now.

@@ -37,6 +37,8 @@ pub struct Server {
     pub connections_max: usize,
     pub header_timeout_ms: u64,
     pub body_idle_timeout_ms: u64,
+    pub write_timeout_ms: u64,
+    pub streams_max: usize,
     pub request_timeout_ms: u64,
     pub long_request_timeout_ms: u64,
     pub body_bytes_max: usize,

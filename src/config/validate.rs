@@ -44,6 +44,12 @@ impl Config {
                 "payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned(),
             );
         }
+        if self.server.streams_max >= self.server.connections_max {
+            warnings.push(
+                "server.streams_max is not below server.connections_max: listeners can keep everybody else out"
+                    .to_owned(),
+            );
+        }
         warnings
     }
 
@@ -72,10 +78,12 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 29] = [
+        let positive: [(&str, u64); 31] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
+            ("server.write_timeout_ms", self.server.write_timeout_ms),
+            ("server.streams_max", self.server.streams_max as u64),
             ("server.request_timeout_ms", self.server.request_timeout_ms),
             ("server.body_bytes_max", self.server.body_bytes_max as u64),
             ("server.list_items_max", u64::from(self.server.list_items_max)),

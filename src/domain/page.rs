@@ -36,6 +36,12 @@ pub struct Page {
     pub after: Option<Cursor>,
 }
 
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), next: None }
+    }
+}
+
 /// A page of rows, and where the next one starts.
 #[derive(Debug, Clone)]
 pub struct Listed<T> {

@@ -39,6 +39,41 @@ pub struct Product {
     pub updated_at: DateTime<Utc>,
 }
 
+/// How much of a product there is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StockLevel {
+    /// Units that can be reserved.
+    pub available: u64,
+    /// Units that wait for payment.
+    pub held: u64,
+}
+
+/// What has become of a product's units, at one moment of a live sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnitCount {
+    /// The product.
+    pub id: ProductId,
+    /// Units at the start, with those added since.
+    pub units: u64,
+    /// Units that can be reserved.
+    pub stock: u64,
+    /// Units that wait for payment.
+    pub held: u64,
+    /// Units that are sold: all others.
+    pub confirmed: u64,
+    /// Of one unit.
+    pub price: Money,
+}
+
+impl UnitCount {
+    /// What the sold units cost. What waits for payment is no revenue.
+    #[must_use]
+    pub fn revenue(&self) -> Money {
+        let confirmed = i64::try_from(self.confirmed).unwrap_or(i64::MAX);
+        Money { minor: self.price.minor.saturating_mul(confirmed), currency: self.price.currency }
+    }
+}
+
 /// A product as buyers of a live sale see it: from the live store, so that what they see is what they pay.
 #[derive(Debug, Clone)]
 pub struct LiveProduct {

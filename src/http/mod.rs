@@ -9,6 +9,7 @@ mod extract;
 mod health;
 mod layer;
 pub mod openapi;
+mod patience;
 mod payment;
 mod plan;
 pub mod problem;

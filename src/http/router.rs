@@ -99,6 +99,11 @@ fn long() -> OpenApiRouter<AppState> {
         .routes(routes!(seller::delete_event))
 }
 
+/// Routes whose answers go on. The deadline is for the beginning of an answer, and body limits are for what comes in.
+fn streams() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(buyer::stream_event))
+}
+
 /// Routes that take a banner.
 fn banner_uploads() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(seller::create_event))
@@ -117,6 +122,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         .merge(callbacks())
         .merge(sandbox())
         .merge(long())
+        .merge(streams())
         .merge(banner_uploads())
         .merge(product_uploads());
     let mut document = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1;
@@ -142,6 +148,7 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let routes = at_once
         .layer(once.clone())
         .merge(purchases())
+        .merge(streams())
         .layer(short.clone())
         .layer(body(config.body_bytes_max))
         .merge(callbacks().layer(short).layer(body(callback_bytes_max)))

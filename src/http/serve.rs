@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::Layer;
 
 use super::layer::PeerAddress;
+use super::patience::Patient;
 use crate::app::App;
 use crate::task::Tracker;
 use crate::telemetry::metrics::CONNECTIONS;
@@ -48,6 +49,7 @@ impl Running {
 pub struct Limits {
     connections_max: usize,
     header_timeout: Duration,
+    write_timeout: Duration,
 }
 
 impl From<&crate::config::Server> for Limits {
@@ -55,6 +57,7 @@ impl From<&crate::config::Server> for Limits {
         Self {
             connections_max: config.connections_max,
             header_timeout: Duration::from_millis(config.header_timeout_ms),
+            write_timeout: Duration::from_millis(config.write_timeout_ms),
         }
     }
 }
@@ -103,7 +106,7 @@ async fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_headers(64)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Patient::new(stream, limits.write_timeout)), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

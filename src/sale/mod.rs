@@ -8,6 +8,7 @@ mod announce;
 pub mod check;
 mod cleanup;
 mod control;
+mod counters;
 mod drain;
 pub mod durable;
 mod end;
@@ -23,16 +24,19 @@ mod schedule;
 mod settlement;
 mod status;
 mod sweep;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use counters::{Counters, Totals};
 pub use durable::Durable;
 pub use end::{Ended, Settling};
 pub use open::Opened;
 pub use reservation::ReservationRef;
 pub use restock::Restocked;
 pub use status::{KnownSale, SaleView};
+pub use watch::{Listener, State as WatchedState, fingerprint};
 
 use crate::config;
 use crate::domain::clock::Clock;
@@ -47,6 +51,7 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     clock: Arc<dyn Clock>,
     config: config::Sale,
     schedule: schedule::Schedule,
+    watches: watch::Watches,
     stopped_status_ttl_s: u64,
     /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
     takes_payments: bool,
@@ -78,6 +83,7 @@ impl<L, D> Sale<L, D> {
             clock,
             config: config.sale.clone(),
             schedule: schedule::Schedule::default(),
+            watches: watch::Watches::new(config.server.streams_max),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             takes_payments: config.payment.gateway != config::Gateway::None,
             process,

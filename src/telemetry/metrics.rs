@@ -38,6 +38,7 @@ metrics_table! {
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";
     gauge SALES_HELD = "orbit_sales_held", Unit::Count, "Sales that were paused because the live store had lost something, and that nobody has resumed yet.";
     counter REQUESTS = "orbit_http_requests_total", Unit::Count, "HTTP requests answered, by status class.";
+    gauge STREAMS = "orbit_streams", Unit::Count, "Open streams of live stock.";
     gauge CONNECTIONS = "orbit_http_connections", Unit::Count, "Open HTTP connections.";
     counter WEBHOOK_MESSAGES = "orbit_webhook_messages_total", Unit::Count, "Messages written for sellers, repeats included.";
     counter WEBHOOK_ATTEMPTS = "orbit_webhook_attempts_total", Unit::Count, "Attempts to deliver a message, by outcome.";

@@ -85,6 +85,8 @@ const TABLE: &[Row] = &[
     row("post", "/api/seller/events/{eventId}/Pause", owner(200)),
     row("post", "/api/seller/events/{eventId}/Resume", owner(200)),
     row("post", "/api/seller/events/{eventId}/End", owner(200)),
+    // Of a sale that has stopped, a stream ends.
+    row("get", "/api/buyer/event/{id}/stream", buyers(200)),
     row("get", "/api/seller/events/booking/fetch/{eventId}", owner(200)),
     row("get", "/api/seller/events/booking/analytics/{eventId}", owner(200)),
     row("delete", "/api/seller/events/{eventId}/deleteProduct/{productId}", owner(200)),

@@ -5,6 +5,7 @@ mod events;
 mod orders;
 mod pay;
 mod purchase;
+mod stream;
 mod timing;
 
 pub(super) use cancel::*;
@@ -12,3 +13,4 @@ pub(super) use events::*;
 pub(super) use orders::*;
 pub(super) use pay::*;
 pub(super) use purchase::*;
+pub(super) use stream::*;

@@ -2,6 +2,7 @@
 
 mod bookings;
 mod cancel;
+mod counters;
 mod deliveries;
 mod events;
 mod plan;

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::counters::{CountersBody, CountersQuery};
 use crate::app::AppState;
 use crate::domain::schedule::ScheduleProblem;
 use crate::http::auth::MessageBody;
-use crate::http::extract::{OwnedEvent, OwnedSale};
+use crate::http::extract::{OwnedEvent, OwnedSale, Paged};
 use crate::http::plan::PlanBody;
 use crate::http::problem::{Answer, ProblemBody};
 
@@ -150,6 +152,8 @@ pub(in crate::http) struct SaleBody {
     held: Option<HeldBody>,
     /// What it does by itself.
     schedule: ScheduleBody,
+    #[serde(flatten)]
+    numbers: CountersBody,
 }
 
 /// What a sale does by itself, and what stands in the way.
@@ -188,10 +192,11 @@ pub(in crate::http) struct HeldBody {
     reason: String,
 }
 
-/// Says what the sale is doing, with live counters.
+/// Says what the sale is doing, with live counters for each product, in pages.
 #[utoipa::path(get, path = "/api/seller/events/{eventId}/saleStatus", tag = "seller",
-    params(("eventId" = String, Path, description = "Event id")), responses(
+    params(("eventId" = String, Path, description = "Event id"), CountersQuery, crate::http::openapi::PageQuery), responses(
     (status = 200, description = "Status and counters", body = SaleBody),
+    (status = 400, description = "A part of the query breaks a rule", body = ProblemBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a seller", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
@@ -200,14 +205,19 @@ pub(in crate::http) struct HeldBody {
 pub(in crate::http) async fn show_sale(
     State(app): State<AppState>,
     OwnedEvent { event }: OwnedEvent,
+    query: Result<Query<CountersQuery>, QueryRejection>,
+    Paged(page): Paged,
 ) -> Answer<Json<SaleBody>> {
+    let totals = query.is_ok_and(|Query(query)| query.totals.as_deref() == Some("true"));
     let view = app.sale().view(&event).await?;
+    let numbers = CountersBody::from(app.sale().counters(event.id, page, totals).await?);
     Ok(Json(SaleBody {
         status: view.status.as_str(),
         phase: view.phase.as_str(),
         reservations: view.reservations,
         products: view.products,
         orders: view.orders,
+        numbers,
         schedule: ScheduleBody { plan: PlanBody::from(&event), problem: view.problem.map(ScheduleProblemBody::from) },
         held: view.held.map(|held| HeldBody { blocking: held.blocking, reason: held.reason }),
     }))

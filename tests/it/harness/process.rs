@@ -55,6 +55,13 @@ impl OrbitProcess {
         self.child.id().unwrap()
     }
 
+    /// The most memory that it has ever held, in MiB.
+    pub fn peak_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
+    }
+
     /// SIGKILL, and wait.
     pub async fn kill(mut self) {
         self.child.kill().await.unwrap();

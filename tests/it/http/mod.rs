@@ -8,6 +8,7 @@ mod health;
 mod idempotency;
 mod process;
 mod routes;
+mod streams;
 
 use std::time::Duration;
 

@@ -22,13 +22,6 @@ fn size(name: &str, small: usize) -> (usize, bool) {
     std::env::var(name).map_or((small, false), |text| (text.parse().unwrap(), true))
 }
 
-/// The most memory that a process has ever held, in MiB.
-fn peak_mib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
-}
-
 /// Reservations by buyers of their own, spread over the products.
 async fn sell(app: &TestApp, sale: &LiveSale, count: usize) {
     let event = event_id(sale);
@@ -93,7 +86,7 @@ async fn a_large_sale_is_opened_sold_settled_and_cleaned_up_in_bounded_steps() {
     assert_eq!(phase(app.app(), &sale).await, SalePhase::Settled);
     assert_only_the_status_is_left(app.app(), &sale).await;
     sale.assert_sound(app.app()).await;
-    let (peak, slow) = (peak_mib(process.pid()), command::<u64>(app.config(), &["SLOWLOG", "LEN"]).await);
+    let (peak, slow) = (process.peak_mib(), command::<u64>(app.config(), &["SLOWLOG", "LEN"]).await);
     let worst: redis::Value = command(app.config(), &["SLOWLOG", "GET", "3"]).await;
     eprintln!(
         "{products} products opened in {opened:?}, {reservations} reservations sold in {sold:?}, the rest settled in \

@@ -2,6 +2,7 @@
 
 mod cancellation;
 mod check;
+mod counters;
 mod crashes;
 mod durability;
 mod durable_orders;
@@ -37,7 +38,7 @@ use orbit::store::mongo::new_id;
 use crate::harness::{self, Actor, LiveSale, Reply, TestApp};
 
 /// Deadlines that a busy machine does not use up, for tests of decisions rather than of time.
-fn without_hurry(mut config: Config) -> Config {
+pub fn without_hurry(mut config: Config) -> Config {
     config.server.header_timeout_ms = 30_000;
     config.live.purchase_deadline_ms = 10_000;
     config.live.deadline_ms = 10_000;
@@ -82,7 +83,7 @@ async fn prepared_by(seller: Actor, products: usize, units: u32) -> LiveSale {
 }
 
 /// A sale of many products that were written straight into the catalogue.
-async fn prepared_large(app: &TestApp, products: usize, units: u32) -> LiveSale {
+pub async fn prepared_large(app: &TestApp, products: usize, units: u32) -> LiveSale {
     let mut sale = prepared(app, 0, 0).await;
     sale.products = stock_up(app, &sale, products, units).await;
     sale
@@ -189,7 +190,7 @@ async fn live_store(config: &Config) -> redis::aio::MultiplexedConnection {
 }
 
 /// One command to the live store.
-async fn command<T: redis::FromRedisValue>(config: &Config, words: &[&str]) -> T {
+pub async fn command<T: redis::FromRedisValue>(config: &Config, words: &[&str]) -> T {
     let mut connection = live_store(config).await;
     let mut command = redis::cmd(words[0]);
     command.arg(&words[1..]);
