@@ -71,7 +71,7 @@ impl OrbitProcess {
 /// What differs from the defaults, as environment variables.
 pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
     let set = |name: &str, value: String| (format!("ORBIT__{name}"), value);
-    let auth = &config.auth;
+    let (auth, payment) = (&config.auth, &config.payment);
     vec![
         set("SERVER__HOST", "127.0.0.1".to_owned()),
         set("SERVER__PORT", port.to_string()),
@@ -94,6 +94,8 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("AUTH__ATTEMPTS_PER_ADDRESS_PER_MINUTE", "0".to_owned()),
         set("AUTH__ATTEMPTS_PER_ACCOUNT_PER_MINUTE", "0".to_owned()),
         set("ACCOUNTS__DATA_KEY", config.accounts.data_key.expose_secret().to_owned()),
+        set("PAYMENT__GATEWAY", payment.gateway.as_str().to_owned()),
+        set("PAYMENT__RECONCILE_INTERVAL_MS", payment.reconcile_interval_ms.to_string()),
         set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
     ]
 }
