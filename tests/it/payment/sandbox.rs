@@ -276,3 +276,45 @@ async fn money_for_what_a_settled_sale_knows_nothing_of_goes_back() {
     assert_eq!(refunded(&app, &known_intent).await, 3 * PRICE);
     app.finish().await;
 }
+
+#[tokio::test]
+async fn when_everybody_pays_in_the_moment_that_holds_run_out_nobody_loses_money_and_no_unit_is_sold_twice() {
+    const UNITS: usize = 12;
+    let app = TestApp::start().await;
+    let second = app.second().await;
+    let sale = sale_to_be_paid(&app, 12, SHORT_S).await;
+    let (buyers, rivals) = (app.buyers(UNITS).await, app.buyers(UNITS).await);
+    let mut asked = Vec::new();
+    for buyer in &buyers {
+        let reservation = reserve(buyer, &sale, 1).await;
+        // A busy machine may be too slow to ask for some; those run out unpaid.
+        let reply = ask(buyer, &sale).await;
+        asked.extend(reply.body["intentId"].as_str().map(|intent| (reservation, intent.to_owned())));
+    }
+
+    // They pay one after the other, on both processes, while rivals take what has run out.
+    let beat = std::time::Duration::from_millis(60);
+    let paying = async {
+        for (number, (_, intent)) in asked.iter().enumerate() {
+            let reply = press(if number % 2 == 0 { &app } else { &second }, intent, "succeeded").await;
+            // A 503 is repeated by a real gateway; here the reconciler makes up for it.
+            assert!([200, 503].contains(&reply.status), "{reply:?}");
+            tokio::time::sleep(beat).await;
+        }
+    };
+    let rivalry = futures::future::join_all(rivals.iter().map(|rival| async {
+        for _ in 0..UNITS {
+            rival.post(&sale.purchase(0)).await;
+            tokio::time::sleep(beat).await;
+        }
+    }));
+    tokio::join!(paying, rivalry);
+
+    for (reservation, _) in &asked {
+        at_rest(app.app(), reservation).await;
+        assert_balanced(app.app(), reservation).await;
+    }
+    sale.assert_sound(app.app()).await;
+    assert!(second.running.stop().await);
+    app.finish().await;
+}
