@@ -17,6 +17,18 @@ pub enum Gateway {
     Stripe,
 }
 
+impl Gateway {
+    /// The text in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Sandbox => "sandbox",
+            Self::Stripe => "stripe",
+        }
+    }
+}
+
 /// Payments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

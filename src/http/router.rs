@@ -45,6 +45,7 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(buyer::list_own_orders))
         .routes(routes!(buyer::cancel_own_reservation))
         .routes(routes!(buyer::pay))
+        .routes(routes!(buyer::show_payment))
         // sellers
         .routes(routes!(seller::is_verified))
         .routes(routes!(seller::request_verification))

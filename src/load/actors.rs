@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::amount::Amount;
 use super::answers::{
-    Analytics, AnalyticsBody, EventCreated, Order, Orders, Pending, ProductOnSale, Products, Purchased,
+    Analytics, AnalyticsBody, AskedToPay, EventCreated, Order, Orders, PaymentBody, PaymentState, Pending,
+    ProductOnSale, Products, Purchased,
 };
 use super::client::{Api, Credentials, Session};
 use super::error::{ApiError, LoadError, Result};
@@ -100,15 +101,25 @@ impl Seller {
         self.0.tell("asking for approval", || self.0.request(Method::POST, "/api/seller/verify").json(&body)).await
     }
 
-    /// Creates an event and returns its id.
+    /// Creates an event and returns its id. With a payment window its reservations are to be paid.
     ///
     /// # Errors
     /// When the service refuses.
-    pub async fn create_event(&self, title: &str, scheduled_at: &str, banner: &[u8]) -> Result<String, ApiError> {
+    pub async fn create_event(
+        &self,
+        title: &str,
+        scheduled_at: &str,
+        banner: &[u8],
+        payment_window_s: Option<u32>,
+    ) -> Result<String, ApiError> {
         let created: EventCreated = self
             .0
             .ask("creating the event", || {
-                let form = Form::new()
+                let mut form = Form::new();
+                if let Some(seconds) = payment_window_s {
+                    form = form.text("paymentWindow", seconds.to_string());
+                }
+                let form = form
                     .text("title", title.to_owned())
                     .text("description", "A flash sale, played from end to end.")
                     .text("scheduledAt", scheduled_at.to_owned())
@@ -235,6 +246,45 @@ impl Buyer {
         let path = format!("/api/buyer/event/{event}/purchase/{product}");
         let request = self.0.request(Method::POST, &path).header("idempotency-key", key);
         request.build().map_err(|error| ApiError::no_answer("buying", &error))
+    }
+
+    /// Asks to pay for a reservation, and returns where.
+    ///
+    /// # Errors
+    /// When the service refuses, or does not take money by a page.
+    pub async fn ask_to_pay(&self, event: &str, product: &str) -> Result<String> {
+        const DOING: &str = "asking to pay";
+        let path = format!("/api/buyer/event/{event}/reservation/{product}/pay");
+        let asked: AskedToPay = self.0.ask(DOING, || self.0.request(Method::POST, &path)).await?;
+        let none = || LoadError::Contract { doing: DOING, detail: "there is no page to pay on".to_owned() };
+        asked.pay_url.ok_or_else(none)
+    }
+
+    /// Presses the button of the page: a path, or a whole address.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn press_pay(&self, page: &str) -> Result<(), ApiError> {
+        let path = page.find("/api/").map_or(page, |at| &page[at..]);
+        self.0.tell("paying", || self.0.request(Method::POST, path)).await
+    }
+
+    /// Cancels a reservation.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn cancel(&self, event: &str, product: &str) -> Result<(), ApiError> {
+        let path = format!("/api/buyer/event/{event}/reservation/{product}/cancel");
+        self.0.tell("cancelling", || self.0.request(Method::POST, &path)).await
+    }
+
+    /// What became of the money for a reservation.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn payment(&self, event: &str, product: &str) -> Result<PaymentState, ApiError> {
+        let path = format!("/api/buyer/event/{event}/reservation/{product}/payment");
+        Ok(self.0.get::<PaymentBody>("asking about a payment", &path).await?.payment)
     }
 
     /// Sends a purchase, once.

@@ -95,6 +95,31 @@ pub struct Purchased {
     pub price: Amount,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AskedToPay {
+    pub pay_url: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PaymentBody {
+    pub payment: PaymentState,
+}
+
+/// What the service says of the money for a reservation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentState {
+    /// The gateway's name for it.
+    pub intent_id: Option<String>,
+    /// What was paid, in minor units.
+    pub paid_minor: i64,
+    /// What went back, in minor units.
+    pub refunded_minor: i64,
+    /// Whether nothing is to be done about it any more.
+    pub settled: bool,
+}
+
 /// A settled reservation, as the seller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,9 +134,23 @@ pub struct Order {
     pub price: Amount,
     /// `CONFIRMED`, ...
     pub status: String,
-    /// Units.
+    /// Units that were reserved.
     #[serde(default = "one")]
     pub quantity: u64,
+    /// Units of them that went back to stock.
+    #[serde(default)]
+    pub returned: u64,
+    /// Of one unit, in minor units.
+    #[serde(default)]
+    pub price_minor: i64,
+}
+
+impl Order {
+    /// Units that are the buyer's.
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.quantity.saturating_sub(self.returned)
+    }
 }
 
 const fn one() -> u64 {

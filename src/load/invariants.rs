@@ -1,6 +1,9 @@
 //! What must hold after every sale, whatever happened in it: what the buyers were told, what the seller finds, and what
 //! the catalogue promised are one story.
 
+#[path = "invariants_paid.rs"]
+mod paid;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
@@ -9,6 +12,7 @@ use serde::Serialize;
 use super::amount::Amount;
 use super::answers::{Analytics, Order, ProductOnSale};
 use super::attempt::{Attempt, Outcome};
+use super::payment::Purse;
 
 /// One invariant, checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,6 +36,8 @@ pub struct Evidence<'a> {
     pub buyer_ids: Vec<&'a str>,
     /// Every try, the preparations too.
     pub attempts: &'a [Attempt],
+    /// What buyers did with their reservations, if those were to be paid. Then a unit may be sold more than once.
+    pub purses: Option<&'a [Purse]>,
     /// The seller's orders.
     pub orders: &'a [Order],
     /// The seller's totals.
@@ -56,10 +62,13 @@ pub fn check(evidence: &Evidence<'_>) -> Vec<Check> {
         facts.nobody_has_two(),
         facts.one_price(),
         facts.analytics_agree(),
-        facts.nothing_undersold(),
         facts.closed_after_the_end(),
         facts.everybody_answered(),
     ];
+    match evidence.purses {
+        None => checks.push(facts.nothing_undersold()),
+        Some(purses) => checks.extend(paid::check(purses, &facts.orders)),
+    }
     checks.extend(evidence.leftover.map(nothing_left));
     checks
 }
@@ -153,6 +162,8 @@ impl<'a> Facts<'a> {
         let units = u64::from(self.evidence.units_each);
         let mut wrong = Findings::default();
         let promised = tally(self.promises.iter().map(|promise| (promise.product, 1)));
+        // What comes back is promised again.
+        let promised = if self.evidence.purses.is_some() { BTreeMap::new() } else { promised };
         for (side, sold) in [("promised", promised), ("ordered", self.ordered_units())] {
             for (product, count) in sold.iter().filter(|(_, count)| **count > units) {
                 wrong.add(format!("{count} units of {product} were {side}, there were {units}"));
@@ -166,7 +177,7 @@ impl<'a> Facts<'a> {
     fn nobody_has_two(&self) -> Check {
         let mut wrong = Findings::default();
         let promised = tally(self.promises.iter().map(|promise| ((promise.buyer, promise.product), 1)));
-        let ordered = tally(self.evidence.orders.iter().map(|order| (owner(order), order.quantity)));
+        let ordered = tally(self.evidence.orders.iter().map(|order| (owner(order), order.units())));
         for (side, held) in [("promised", &promised), ("ordered", &ordered)] {
             for ((buyer, product), count) in held.iter().filter(|(_, count)| **count > 1) {
                 wrong.add(format!("buyer {buyer} has {count} units of {product} {side}"));
@@ -200,7 +211,11 @@ impl<'a> Facts<'a> {
     fn analytics_agree(&self) -> Check {
         let (analytics, orders) = (self.evidence.analytics, self.evidence.orders);
         let count = orders.len() as u64;
-        let revenue: Amount = orders.iter().map(|order| order.price.times(order.quantity)).sum();
+        let revenue: Amount = orders
+            .iter()
+            .filter(|order| order.status == "CONFIRMED")
+            .map(|order| order.price.times(order.units()))
+            .sum();
         let statuses = tally(orders.iter().map(|order| (order.status.clone(), 1)));
         let mut wrong = Findings::default();
         if analytics.total_orders != count {
@@ -255,7 +270,7 @@ impl<'a> Facts<'a> {
     }
 
     fn ordered_units(&self) -> BTreeMap<&'a str, u64> {
-        tally(self.evidence.orders.iter().map(|order| (order.product_id.as_str(), order.quantity)))
+        tally(self.evidence.orders.iter().map(|order| (order.product_id.as_str(), order.units())))
     }
 }
 

@@ -37,6 +37,8 @@ fn order(buyer: usize, product: usize, reservation: &str) -> Order {
         price: price(product),
         status: "CONFIRMED".to_owned(),
         quantity: 1,
+        returned: 0,
+        price_minor: 0,
     }
 }
 
@@ -79,6 +81,7 @@ impl Sale {
 
     fn checks(&self) -> Vec<Check> {
         check(&Evidence {
+            purses: None,
             products: &self.products,
             units_each: self.units_each,
             buyer_ids: BUYERS.to_vec(),

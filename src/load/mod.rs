@@ -25,6 +25,7 @@ pub mod invariants;
 pub mod latency;
 pub mod limits;
 mod parallel;
+pub mod payment;
 mod picture;
 pub mod plan;
 pub mod play;

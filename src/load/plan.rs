@@ -14,11 +14,14 @@ pub enum Scenario {
     Steady,
     /// At a constant rate, with nothing left: every answer is a refusal.
     SoldOut,
+    /// All at once, and what is reserved is to be paid: buyers pay, cancel, pay too late, or walk away, and what comes back
+    /// is sold again.
+    Payment,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Self; 3] = [Self::Rush, Self::Steady, Self::SoldOut];
+    pub const ALL: [Self; 4] = [Self::Rush, Self::Steady, Self::SoldOut, Self::Payment];
 
     /// The name on the command line and in the report.
     #[must_use]
@@ -27,6 +30,7 @@ impl Scenario {
             Self::Rush => "rush",
             Self::Steady => "steady",
             Self::SoldOut => "sold-out",
+            Self::Payment => "payment",
         }
     }
 }
@@ -97,7 +101,7 @@ impl Plan {
     #[must_use]
     pub fn attempts(&self) -> usize {
         match self.scenario {
-            Scenario::Rush => self.buyers,
+            Scenario::Rush | Scenario::Payment => self.buyers,
             Scenario::Steady | Scenario::SoldOut => {
                 let millis = u128::from(self.rate_per_s) * self.duration.as_millis();
                 usize::try_from(millis / 1000).unwrap_or(usize::MAX)
@@ -109,7 +113,7 @@ impl Plan {
     #[must_use]
     pub fn units_each(&self) -> u32 {
         match self.scenario {
-            Scenario::Rush | Scenario::SoldOut => self.units,
+            Scenario::Rush | Scenario::SoldOut | Scenario::Payment => self.units,
             // A buyer may have one: this lasts, whoever tries what.
             Scenario::Steady => u32::try_from(self.buyers).unwrap_or(u32::MAX),
         }
@@ -126,7 +130,7 @@ impl Plan {
         }
         let attempts = self.attempts();
         match self.scenario {
-            Scenario::Rush => Ok(()),
+            Scenario::Rush | Scenario::Payment => Ok(()),
             _ if attempts == 0 => refuse("the rate and the time make no purchase; raise one of them".to_owned()),
             // A buyer may have a product once, so every purchase needs a pair of its own.
             Scenario::Steady if attempts > self.buyers.saturating_mul(self.products) => refuse(format!(

@@ -13,7 +13,7 @@ use super::plan::{Plan, Scenario};
 use super::progress::Progress;
 use super::report::{Measured, Report};
 use super::scene::Scene;
-use super::{rush, steady};
+use super::{payment, rush, steady};
 
 /// Keys that the live store still has of an event, besides its stopped status.
 pub type Leftover = Result<Vec<String>, String>;
@@ -50,9 +50,16 @@ pub async fn play(
     let (mut attempts, before) = sell(&scene, plan, progress).await?;
     ask_again(&scene, &mut attempts, plan.workers, progress).await?;
     attempts.extend(before);
+    let mut purses = None;
+    if plan.scenario == Scenario::Payment {
+        purses = Some(payment::settle_up(&scene, plan, &mut attempts, progress).await?);
+    }
     let settle = scene.end(progress).await?;
     // Before the orders are read, so that an order made by it would be found.
     let late = late_purchase(&scene).await?;
+    if let Some(open) = purses.take() {
+        purses = Some(payment::count_money(&scene, plan, open, progress).await?);
+    }
     let leftover = wait_for_cleaning(&scene.event, leftover).await;
 
     let step = progress.step("reading the orders and checking", 1);
@@ -63,6 +70,7 @@ pub async fn play(
         units_each: scene.units_each,
         buyer_ids: scene.buyers.iter().map(super::actors::Buyer::user_id).collect(),
         attempts: &attempts,
+        purses: purses.as_deref(),
         orders: &orders,
         analytics: &analytics,
         late: &late,
@@ -78,11 +86,11 @@ pub async fn play(
 async fn sell(scene: &Arc<Scene>, plan: &Plan, progress: &Progress) -> Result<(Vec<Attempt>, Vec<Attempt>)> {
     let before = match plan.scenario {
         Scenario::SoldOut => steady::sell_out(scene, plan, progress).await?,
-        Scenario::Rush | Scenario::Steady => Vec::new(),
+        Scenario::Rush | Scenario::Payment | Scenario::Steady => Vec::new(),
     };
     crowd::come_in(&scene.buyers, plan.connections_max.min(scene.buyers.len()), progress).await?;
     let attempts = match plan.scenario {
-        Scenario::Rush => rush::rush(scene, plan, progress).await?,
+        Scenario::Rush | Scenario::Payment => rush::rush(scene, plan, progress).await?,
         Scenario::Steady | Scenario::SoldOut => steady::steady(scene, plan, progress).await?,
     };
     Ok((attempts, before))

@@ -12,8 +12,9 @@ use super::client::{Api, Credentials};
 use super::crowd::{self, finish};
 use super::error::{LoadError, Result};
 use super::parallel::in_parallel;
+use super::payment;
 use super::picture;
-use super::plan::Plan;
+use super::plan::{Plan, Scenario};
 use super::progress::Progress;
 use crate::domain::clock::{Clock, SystemClock};
 
@@ -66,7 +67,8 @@ impl Scene {
         step.done("");
 
         let title = format!("Flash sale {run}");
-        let event = stock_event(&seller, &title, plan.products, plan.units_each(), progress).await?;
+        let window = (plan.scenario == Scenario::Payment).then_some(payment::WINDOW_S);
+        let event = stock_event(&seller, &title, (plan.products, plan.units_each()), window, progress).await?;
         let buyers = crowd::sign_up(api, &run, &password, plan.buyers, plan.workers, progress).await?;
         Ok(Self {
             buyer_credentials: crowd::credentials(&run, &password, 0),
@@ -139,13 +141,13 @@ pub async fn approved_seller(api: &Api, admin: &Credentials, seller: &Credential
 pub async fn stock_event(
     seller: &Seller,
     title: &str,
-    products: usize,
-    units: u32,
+    (products, units): (usize, u32),
+    payment_window_s: Option<u32>,
     progress: &Progress,
 ) -> Result<String> {
     let tomorrow = SystemClock.now() + TimeDelta::days(1);
     let banner = picture::jpeg(0, 480, 160)?;
-    let event = seller.create_event(title, &tomorrow.to_rfc3339(), &banner).await?;
+    let event = seller.create_event(title, &tomorrow.to_rfc3339(), &banner, payment_window_s).await?;
     let step = Arc::new(progress.step(format!("registering {products} products"), products));
     let shared = (seller.clone(), event.clone(), Arc::clone(&step));
     in_parallel(products, UPLOADS, move |number| {

@@ -75,6 +75,16 @@ impl Payments {
         })
     }
 
+    /// The payment for a buyer's own reservation of a product.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`]; when a store does not answer.
+    pub async fn of_own(&self, user: UserId, product: ProductId, event: EventId) -> Result<Payment> {
+        let reservation = self.sale.reservation_of(user, product, event).await?;
+        let payment = self.mongo.payments.by_reservation(&reservation.id).await?;
+        payment.ok_or_else(|| Error::not_found("payment not found"))
+    }
+
     /// Until when it can be paid, if it can be. Decided by the live store's clock, as everything about holds.
     async fn payable_until(&self, reservation: &Reservation) -> Result<DateTime<Utc>> {
         let expired = || {

@@ -20,6 +20,10 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// Refunds of one intent that are asked for. Ours are one for each change of its order.
 const REFUNDS_MAX: &str = "100";
 
+/// Currencies whose smallest unit is another one for Stripe than for ISO 4217: an amount would be a hundred times too large
+/// or too small.
+const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
+
 /// Stripe.
 pub(super) struct Stripe {
     http: Client,
@@ -149,6 +153,14 @@ impl Stripe {
     }
 }
 
+/// A currency as Stripe spells it.
+fn form_currency(code: &str) -> Result<String> {
+    if OTHER_UNITS.contains(&code) {
+        return Err(Error::refused(Code::PaymentsOff, "payments in this currency cannot be taken"));
+    }
+    Ok(code.to_ascii_lowercase())
+}
+
 /// The gateway's own words for what is wrong, those that are from a closed list: its sentences may quote what was sent.
 fn reason(body: &[u8]) -> String {
     #[derive(Deserialize)]
@@ -171,7 +183,7 @@ impl PaymentGateway for Stripe {
         Box::pin(async move {
             const DOING: &str = "creating a payment intent";
             let amount = wanted.amount.minor.to_string();
-            let currency = wanted.amount.currency.code().to_ascii_lowercase();
+            let currency = form_currency(wanted.amount.currency.code())?;
             let (event, product) = (wanted.event.to_string(), wanted.product.to_string());
             let form = [
                 ("amount", amount.as_str()),
@@ -279,6 +291,14 @@ mod tests {
         assert_eq!(notice("charge.refunded", json!({ "payment_intent": null })).unwrap(), Notice::Other);
         let refused = notice("payment_intent.succeeded", json!({ "id": 7 })).unwrap_err();
         assert_eq!(refused.code(), Code::MalformedBody);
+    }
+
+    #[test]
+    fn a_currency_that_stripe_counts_in_other_units_is_refused() {
+        assert_eq!(form_currency("INR").unwrap(), "inr");
+        for code in OTHER_UNITS {
+            assert_eq!(form_currency(code).unwrap_err().code(), Code::PaymentsOff);
+        }
     }
 
     #[test]

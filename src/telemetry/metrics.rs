@@ -29,7 +29,7 @@ metrics_table! {
     counter RELEASES = "orbit_reservations_released_total", Unit::Count, "Reservations whose units went back, cancelled or expired.";
     counter PAYMENTS = "orbit_payments_total", Unit::Count, "Payments that were applied to their reservations, by outcome.";
     counter PAYMENT_CALLBACKS = "orbit_payment_callbacks_total", Unit::Count, "Callbacks of the payment gateway, by what became of them.";
-    counter REFUNDS = "orbit_refunds_total", Unit::Count, "Refunds, by outcome: made, failed (and tried again), given_up (each one needs a person).";
+    counter REFUNDS = "orbit_refunds_total", Unit::Count, "Refunds, by outcome; each one that was given up needs a person.";
     gauge PAYMENTS_UNAPPLIED = "orbit_payments_unapplied", Unit::Count, "Payments that have succeeded and are not applied to their reservations yet.";
     gauge REFUNDS_STUCK = "orbit_refunds_stuck", Unit::Count, "Refunds that were given up and wait for a person.";
     counter SCHEDULED = "orbit_sales_scheduled_total", Unit::Count, "What the schedule did: sales opened, ended, and openings refused.";

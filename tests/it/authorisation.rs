@@ -73,6 +73,7 @@ const TABLE: &[Row] = &[
     row("get", "/api/buyer/event/{eventId}/reservation/{productId}", buyers(200)),
     // It needs no payment.
     row("post", "/api/buyer/event/{eventId}/reservation/{productId}/pay", buyers(409)),
+    row("get", "/api/buyer/event/{eventId}/reservation/{productId}/payment", buyers(404)),
     row("get", "/api/buyer/orders", buyers(200)),
     row("post", "/api/buyer/event/{eventId}/reservation/{productId}/cancel", buyers(400)),
     row("post", "/api/seller/events/{eventId}/products/{productId}/restock", owner(400)),

@@ -43,7 +43,8 @@ pub struct DemoArgs {
     /// Print one JSON object on standard output instead of the table.
     #[arg(long)]
     json: bool,
-    /// rush: all buyers at once; steady: at a constant rate, stock for everyone; sold-out: the same, nothing left.
+    /// rush: all buyers at once; steady: at a constant rate, stock for everyone; sold-out: the same, nothing left;
+    /// payment: a rush in which buyers pay, cancel, pay too late or walk away.
     #[arg(long, default_value_t = Scenario::Rush)]
     scenario: Scenario,
     /// Accounts that buy.

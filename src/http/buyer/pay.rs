@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::app::AppState;
 use crate::config::ExposeSecret;
 use crate::domain::ids::{EventId, ProductId};
+use crate::domain::payment::Payment;
 use crate::http::extract::{Buyer, Path, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 
@@ -32,6 +33,71 @@ pub(in crate::http) struct PayBody {
     currency: &'static str,
     /// Until when the reservation is held.
     expires_at: DateTime<Utc>,
+}
+
+/// The money for a reservation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct OwnPaymentBody {
+    payment: PaymentItem,
+}
+
+/// What became of the money for a reservation, in minor units.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PaymentItem {
+    reservation_id: String,
+    /// The gateway's name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent_id: Option<String>,
+    /// CREATED, SUCCEEDED or FAILED.
+    state: &'static str,
+    /// What it did to the reservation, once it did: CONFIRMED, `CONFIRMED_LATE`, `PAID_WITHOUT_STOCK`, `PAID_AFTER_CANCEL`,
+    /// MISMATCH or `NO_RESERVATION`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    amount_minor: i64,
+    paid_minor: i64,
+    refunded_minor: i64,
+    /// ISO 4217.
+    currency: &'static str,
+    /// Whether nothing is to be done about it any more: no refund is due.
+    settled: bool,
+}
+
+impl From<Payment> for PaymentItem {
+    fn from(payment: Payment) -> Self {
+        Self {
+            intent_id: payment.intent,
+            state: payment.state.as_str(),
+            outcome: payment.applied.map(|applied| applied.outcome.as_str()),
+            amount_minor: payment.amount_minor,
+            paid_minor: payment.paid.map_or(0, |paid| paid.minor),
+            refunded_minor: payment.refunded_minor,
+            currency: payment.price.currency.code(),
+            settled: payment.due_at.is_none() && payment.refunding_minor.is_none(),
+            reservation_id: payment.reservation,
+        }
+    }
+}
+
+/// Shows what became of the money for the buyer's own reservation of a product: paid, kept, on its way back.
+#[utoipa::path(get, path = "/api/buyer/event/{eventId}/reservation/{productId}/payment", tag = "buyer",
+    params(("eventId" = String, Path, description = "Event id"), ("productId" = String, Path, description = "Product id")),
+    responses(
+    (status = 200, description = "The payment", body = OwnPaymentBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not a buyer", body = ProblemBody),
+    (status = 404, description = "The buyer has no such reservation, or has not asked to pay", body = ProblemBody),
+    (status = 503, description = "A store is away", body = ProblemBody)))]
+pub(in crate::http) async fn show_payment(
+    State(app): State<AppState>,
+    Buyer(session): Buyer,
+    Path((event, product)): Path<(String, String)>,
+) -> Answer<Json<OwnPaymentBody>> {
+    const UNKNOWN: &str = "reservation not found";
+    let (event, product): (EventId, ProductId) = (path_id(&event, UNKNOWN)?, path_id(&product, UNKNOWN)?);
+    let payment = app.payments().of_own(session.user(), product, event).await?;
+    Ok(Json(OwnPaymentBody { payment: payment.into() }))
 }
 
 /// Asks to pay for the buyer's own reservation, as often as one likes: there is one payment for each reservation.

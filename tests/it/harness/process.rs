@@ -78,7 +78,7 @@ impl OrbitProcess {
 /// What differs from the defaults, as environment variables.
 pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
     let set = |name: &str, value: String| (format!("ORBIT__{name}"), value);
-    let auth = &config.auth;
+    let (auth, payment) = (&config.auth, &config.payment);
     vec![
         set("SERVER__HOST", "127.0.0.1".to_owned()),
         set("SERVER__PORT", port.to_string()),
@@ -108,6 +108,8 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("WEBHOOKS__LISTENERS_KNOWN_FOR_MS", config.webhooks.listeners_known_for_ms.to_string()),
         set("WEBHOOKS__ATTEMPT_DEADLINE_MS", config.webhooks.attempt_deadline_ms.to_string()),
         set("WEBHOOKS__CLAIM_TTL_MS", config.webhooks.claim_ttl_ms.to_string()),
+        set("PAYMENT__GATEWAY", payment.gateway.as_str().to_owned()),
+        set("PAYMENT__RECONCILE_INTERVAL_MS", payment.reconcile_interval_ms.to_string()),
         set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
     ]
 }

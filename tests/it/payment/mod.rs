@@ -8,7 +8,7 @@ mod sandbox;
 
 use orbit::app::App;
 use orbit::domain::ids::EventId;
-use orbit::domain::order::Order;
+use orbit::domain::order::{Order, OrderStatus};
 use orbit::domain::payment::Payment;
 use orbit::sale::ReservationRef;
 use orbit::store::mongo::events::{EventChange, PlanChange};
@@ -117,10 +117,13 @@ async fn cancel(app: &App, reservation: &str, units: Option<u32>, operation: &st
     app.sale().cancel(&of, units, Some(operation)).await.unwrap();
 }
 
-/// Asserts the one rule: what is kept is the price of what is held.
+/// Awaits the one rule: what is kept is the price of what is held. The order is written a moment after the decision.
 async fn assert_balanced(app: &App, reservation: &str) {
-    let (payment, order) = (payment(app, reservation).await, order(app, reservation).await);
-    let kept = payment.paid.as_ref().map_or(0, |paid| paid.minor) - payment.refunded_minor;
-    let held = if order.status.over() { 0 } else { i64::from(order.units_held()) };
-    assert_eq!(kept, PRICE * held, "{payment:?} {order:?}");
+    eventually("money kept is price x units held", || async {
+        let (payment, order) = (payment(app, reservation).await, order(app, reservation).await);
+        let kept = payment.paid.as_ref().map_or(0, |paid| paid.minor) - payment.refunded_minor;
+        let held = if order.status == OrderStatus::Confirmed { i64::from(order.units_held()) } else { 0 };
+        kept == PRICE * held
+    })
+    .await;
 }

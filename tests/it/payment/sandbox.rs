@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use orbit::config::Gateway;
-use orbit::domain::payment::PaymentState;
+use bson::{Document, doc};
+use orbit::config::{ExposeSecret, Gateway};
+use orbit::domain::money::Money;
+use orbit::domain::payment::{Payment, PaymentState};
 
 use super::{
     LONG_S, PRICE, SHORT_S, ask, assert_balanced, at_rest, cancel, ended, intent, order, payment, prepared, reserve,
@@ -44,6 +46,16 @@ async fn a_buyer_pays_and_the_reservation_is_confirmed_and_becomes_an_order() {
     sale.control("End").await.expect(200);
     assert_eq!(sale.orders().await[0]["status"], "CONFIRMED");
     sale.assert_sound(app.app()).await;
+    let metrics = format!("http://{}/metrics", app.running.metrics_address.unwrap());
+    let text = reqwest::get(&metrics).await.unwrap().text().await.unwrap();
+    for metric in [
+        "orbit_payments_total{outcome=\"CONFIRMED\"}",
+        "orbit_payment_callbacks_total{outcome=\"applied\"}",
+        "orbit_payments_unapplied",
+        "orbit_refunds_stuck",
+    ] {
+        assert!(text.contains(metric), "{metric}: {text}");
+    }
     app.finish().await;
 }
 
@@ -227,5 +239,82 @@ async fn after_the_sale_is_settled_payments_and_refunds_go_on() {
     eventually("two went back", || async { refunded(&app, &paid_intent).await == 2 * PRICE }).await;
     assert_balanced(app.app(), &open).await;
     assert_balanced(app.app(), &paid).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn money_for_what_a_settled_sale_knows_nothing_of_goes_back() {
+    let app = TestApp::start().await;
+    let sale = sale_to_be_paid(&app, 9, LONG_S).await;
+    let buyer = app.buyer().await;
+    let (known, known_intent) = paid_for_three(&app, &buyer, &sale).await;
+    let known_payment = at_rest(app.app(), &known).await;
+    sale.control("End").await.expect(200);
+    let mongo = app.app().mongo();
+
+    // A reservation that was lost with a live store before it was an order; its buyer had asked to pay.
+    let lost = Payment { reservation: "lost".to_owned(), ..known_payment.clone() };
+    mongo.payments.begin(&lost).await.unwrap();
+    mongo.payments.attach("lost", "sandbox_lost", None).await.unwrap();
+    let amount = Money { minor: lost.amount_minor, currency: lost.price.currency };
+    mongo.sandbox_intents.create("sandbox_lost", "lost", amount).await.unwrap();
+    press(&app, "sandbox_lost", "succeeded").await.expect(200);
+    assert_eq!(ended(&at_rest(app.app(), "lost").await), ("NO_RESERVATION", 3 * PRICE));
+    assert_eq!(refunded(&app, "sandbox_lost").await, 3 * PRICE);
+
+    // A confirmation that was lost: the order will never be in its revision, and is all that is left.
+    let (client, name) = (app.config().mongo.uri.expose_secret(), &app.config().mongo.database);
+    let database = mongodb::Client::with_uri_str(client).await.unwrap().database(name);
+    let again = doc! { "$set": { "applied.revision": 99_i64 }, "$currentDate": { "dueAt": true } };
+    let payments = database.collection::<Document>("payments");
+    payments.update_one(doc! { "_id": &known }, again.clone()).await.unwrap();
+    assert_eq!(ended(&at_rest(app.app(), &known).await), ("CONFIRMED", 0));
+    let orders = database.collection::<Document>("orders");
+    orders.delete_one(doc! { "reservationId": &known }).await.unwrap();
+    payments.update_one(doc! { "_id": &known }, again).await.unwrap();
+    assert_eq!(ended(&at_rest(app.app(), &known).await), ("CONFIRMED", 3 * PRICE));
+    assert_eq!(refunded(&app, &known_intent).await, 3 * PRICE);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn when_everybody_pays_in_the_moment_that_holds_run_out_nobody_loses_money_and_no_unit_is_sold_twice() {
+    const UNITS: usize = 12;
+    let app = TestApp::start().await;
+    let second = app.second().await;
+    let sale = sale_to_be_paid(&app, 12, SHORT_S).await;
+    let (buyers, rivals) = (app.buyers(UNITS).await, app.buyers(UNITS).await);
+    let mut asked = Vec::new();
+    for buyer in &buyers {
+        let reservation = reserve(buyer, &sale, 1).await;
+        // A busy machine may be too slow to ask for some; those run out unpaid.
+        let reply = ask(buyer, &sale).await;
+        asked.extend(reply.body["intentId"].as_str().map(|intent| (reservation, intent.to_owned())));
+    }
+
+    // They pay one after the other, on both processes, while rivals take what has run out.
+    let beat = std::time::Duration::from_millis(60);
+    let paying = async {
+        for (number, (_, intent)) in asked.iter().enumerate() {
+            let reply = press(if number % 2 == 0 { &app } else { &second }, intent, "succeeded").await;
+            // A 503 is repeated by a real gateway; here the reconciler makes up for it.
+            assert!([200, 503].contains(&reply.status), "{reply:?}");
+            tokio::time::sleep(beat).await;
+        }
+    };
+    let rivalry = futures::future::join_all(rivals.iter().map(|rival| async {
+        for _ in 0..UNITS {
+            rival.post(&sale.purchase(0)).await;
+            tokio::time::sleep(beat).await;
+        }
+    }));
+    tokio::join!(paying, rivalry);
+
+    for (reservation, _) in &asked {
+        at_rest(app.app(), reservation).await;
+        assert_balanced(app.app(), reservation).await;
+    }
+    sale.assert_sound(app.app()).await;
+    assert!(second.running.stop().await);
     app.finish().await;
 }

@@ -41,7 +41,7 @@ pub(super) async fn open(
 
 async fn second_sale(scene: &Scene, progress: &Progress) -> Result<OpenSale, LoadError> {
     let title = format!("Open house {}", scene.run);
-    let event = stock_event(&scene.seller, &title, PRODUCTS, UNITS, progress).await?;
+    let event = stock_event(&scene.seller, &title, (PRODUCTS, UNITS), None, progress).await?;
     scene.seller.open(&event).await?;
     let products = match scene.buyers.first() {
         Some(buyer) => buyer.products(&event).await?,
