@@ -19,7 +19,7 @@ use crate::sale::{ReservationRef, Sale};
 
 /// How much is cancelled; an empty body cancels all that is left.
 #[derive(Debug, Default, Deserialize, Validate, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::http) struct CancelRequest {
     /// Units to return, from 1; all if it is left out. Returning a part needs an `Idempotency-Key`.
     #[serde(default)]

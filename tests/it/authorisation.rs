@@ -75,10 +75,11 @@ const TABLE: &[Row] = &[
     row("post", "/api/buyer/event/{eventId}/reservation/{productId}/pay", buyers(409)),
     row("get", "/api/buyer/event/{eventId}/reservation/{productId}/payment", buyers(404)),
     row("get", "/api/buyer/orders", buyers(200)),
-    row("post", "/api/buyer/event/{eventId}/reservation/{productId}/cancel", buyers(400)),
     row("post", "/api/seller/events/{eventId}/products/{productId}/restock", owner(400)),
-    row("post", "/api/seller/events/{eventId}/orders/{reservationId}/cancel", owner(400)),
-    row("post", "/api/admin/orders/{reservationId}/cancel", admins(400)),
+    // There is no order of this name.
+    row("post", "/api/seller/events/{eventId}/orders/{reservationId}/cancel", owner(404)),
+    row("post", "/api/admin/orders/{reservationId}/cancel", admins(404)),
+    row("post", "/api/buyer/event/{eventId}/reservation/{productId}/cancel", buyers(200)),
     // For the payment gateway and its page; what is not signed is refused, and there is no such payment.
     row("post", "/api/payments/callback", PUBLIC_400),
     row("get", "/api/sandbox/pay/{intentId}", PUBLIC_404),

@@ -7,7 +7,8 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::app::AppState;
-use crate::error::Error;
+use crate::domain::ids::ProductId;
+use crate::error::{Code, Error};
 use crate::http::problem::Problem;
 
 /// Path parameters. axum's own extractor answers in plain text when one is not UTF-8; such a name names nothing.
@@ -32,6 +33,20 @@ pub(in crate::http) async fn path_text(parts: &mut Parts, app: &AppState, name: 
         .ok()
         .and_then(|params| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned()))
         .unwrap_or_default()
+}
+
+/// The product of the path parameter `productId`, read before a body is.
+#[derive(Debug)]
+pub(in crate::http) struct NamedProduct(pub ProductId);
+
+impl FromRequestParts<AppState> for NamedProduct {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let text = path_text(parts, app, "productId").await;
+        let unknown = |_| Error::refused(Code::ProductNotFound, "product not found");
+        Ok(Self(text.parse().map_err(unknown)?))
+    }
 }
 
 /// An id from its text; what cannot be an id names nothing.

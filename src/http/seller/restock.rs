@@ -8,17 +8,15 @@ use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::products::ProductPath;
 use crate::app::AppState;
-use crate::domain::ids::ProductId;
 use crate::domain::product::UNITS_MAX;
-use crate::error::{Code, Error};
-use crate::http::extract::{OwnedEvent, Path, ValidJson, path_id};
+use crate::error::Error;
+use crate::http::extract::{NamedProduct, OwnedEvent, ValidJson};
 use crate::http::problem::{Answer, ProblemBody};
 
 /// Units to be added or withdrawn.
 #[derive(Debug, Deserialize, Validate, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::http) struct RestockRequest {
     /// Units to add; a negative number withdraws units that nobody has.
     #[garde(range(min = -i64::from(UNITS_MAX), max = i64::from(UNITS_MAX)))]
@@ -66,11 +64,9 @@ pub(in crate::http) struct RestockedBody {
 pub(in crate::http) async fn restock_product(
     State(app): State<AppState>,
     OwnedEvent { event }: OwnedEvent,
-    Path(path): Path<ProductPath>,
+    NamedProduct(product): NamedProduct,
     ValidJson(request): ValidJson<RestockRequest>,
 ) -> Answer<Json<RestockedBody>> {
-    let unknown = |_| Error::refused(Code::ProductNotFound, "product not found");
-    let product: ProductId = path_id(&path.product, "").map_err(unknown)?;
     if request.units == 0 {
         return Err(Error::invalid("units", "must not be 0").into());
     }
