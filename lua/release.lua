@@ -51,7 +51,7 @@ local function text(number)
   return string.format('%d', number)
 end
 
-local answer = {'DONE'}
+local answer = {}
 for i = 0, (#KEYS - FIXED_KEYS) / KEYS_EACH - 1 do
   local key, arg = FIXED_KEYS + i * KEYS_EACH, i * ARGS_EACH
   local product, booking, winners = KEYS[key + 1], KEYS[key + 2], KEYS[key + 3]
@@ -137,4 +137,4 @@ for i = 0, (#KEYS - FIXED_KEYS) / KEYS_EACH - 1 do
     answer[#answer + 1] = has[field] or ''
   end
 end
-return answer
+return {'DONE', unpack(answer)}

@@ -118,8 +118,7 @@ if units < quantity then
   if held > 0 then
     local due = redis.call('ZRANGEBYSCORE', KEYS[8], '-inf', text(now), 'LIMIT', '0', text(RECLAIMED_MAX))
     if #due > 0 then
-      table.insert(due, 1, 'RECLAIM')
-      return due
+      return {'RECLAIM', unpack(due)}
     end
   end
   return {'SOLD_OUT'}

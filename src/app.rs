@@ -15,6 +15,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
+use crate::idempotency::Idempotency;
 use crate::payment::Payments;
 use crate::reports::Reports;
 use crate::sale::Sale;
@@ -22,6 +23,7 @@ use crate::store::live::Live;
 use crate::store::media::Media;
 use crate::store::mongo::Mongo;
 use crate::task::Tracker;
+use crate::webhooks::Webhooks;
 
 const PING_INTERVAL: Duration = Duration::from_millis(250);
 const FORGET_INTERVAL: Duration = Duration::from_secs(60);
@@ -39,6 +41,8 @@ pub struct App {
     sale: Arc<Sale>,
     payments: Arc<Payments>,
     reports: Reports,
+    webhooks: Arc<Webhooks>,
+    idempotency: Idempotency,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
 }
@@ -75,9 +79,26 @@ impl App {
         let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
         let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
         let reports = Reports::new(Arc::clone(&mongo));
+        let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
+        let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;
         let limits = Arc::new(AttemptLimits::new(&config.auth));
         let tasks = Tracker::new();
-        Ok(Self { config, live, mongo, media, clock, accounts, catalogue, sale, payments, reports, limits, tasks })
+        Ok(Self {
+            config,
+            live,
+            mongo,
+            media,
+            clock,
+            accounts,
+            catalogue,
+            sale,
+            payments,
+            reports,
+            webhooks,
+            idempotency,
+            limits,
+            tasks,
+        })
     }
 
     /// Connects, migrates, makes the configured administrator, starts the background work, and serves.
@@ -85,7 +106,15 @@ impl App {
     /// # Errors
     /// When a store does not answer, a migration fails, or a port is taken.
     pub async fn start(config: Config) -> Result<Running> {
-        let app = Arc::new(Self::connect(config).await?);
+        Self::start_with_clock(config, Arc::new(SystemClock)).await
+    }
+
+    /// As [`Self::start`], with a clock of the caller's.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with_clock(config: Config, clock: Arc<dyn Clock>) -> Result<Running> {
+        let app = Arc::new(Self::connect_with_clock(config, clock).await?);
         app.report_durability().await?;
         app.prepare().await?;
         app.start_background().await?;
@@ -120,9 +149,11 @@ impl App {
         recognise(&self.live, &self.sale).await?;
         self.tasks.spawn(Arc::clone(&self.sale).keep_draining(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(tasks()));
+        self.tasks.spawn(Arc::clone(&self.sale).keep_schedule(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
+        self.tasks.spawn(Arc::clone(&self.webhooks).keep_delivering(tasks()));
         self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
         self.tasks.spawn(keep_limits_small(Arc::clone(&self.limits), tasks()));
         Ok(())
@@ -203,6 +234,18 @@ impl App {
     #[must_use]
     pub const fn reports(&self) -> &Reports {
         &self.reports
+    }
+
+    /// Telling sellers.
+    #[must_use]
+    pub const fn webhooks(&self) -> &Arc<Webhooks> {
+        &self.webhooks
+    }
+
+    /// Requests that are answered once.
+    #[must_use]
+    pub const fn idempotency(&self) -> &Idempotency {
+        &self.idempotency
     }
 
     /// How often somebody may try to sign in.

@@ -179,12 +179,18 @@ codes! {
     AlreadyBooked = "already_booked",
     /// The `Idempotency-Key` was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused",
+    /// The request with this `Idempotency-Key` is still running.
+    IdempotencyInProgress = "idempotency_in_progress",
     /// The reservation cannot be cancelled any more.
     CancellationClosed = "cancellation_closed",
     /// The reservation has fewer units than are to be returned, or none.
     NothingToReturn = "nothing_to_return",
     /// Fewer units are unsold than are to be withdrawn, or the product would have more than a product may.
     RestockRefused = "restock_refused",
+    /// The seller has as many webhooks as a seller may.
+    WebhookLimitReached = "webhook_limit_reached",
+    /// The webhook is turned off: nothing is sent to it.
+    WebhookDisabled = "webhook_disabled",
     /// This service takes no payments.
     PaymentsOff = "payments_off",
     /// The reservation is paid, cancelled, or was never to be paid.
@@ -209,6 +215,8 @@ codes! {
     LiveStoreUnsafe = "live_store_unsafe",
     /// The database lacks the index that settles a reservation once; it must be made first.
     DatabaseUnsafe = "database_unsafe",
+    /// The moment at which the sale was to end has passed before it was opened.
+    EndsAtPassed = "ends_at_passed",
     /// The event has no product to sell.
     NoProducts = "no_products",
     /// The catalogue is frozen while its sale runs.

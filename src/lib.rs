@@ -10,7 +10,7 @@
 //! 4. A reservation that is to be paid is confirmed when its money has arrived, and what is kept is the price of the units
 //!    that the buyer has: [`payment`].
 //! 5. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
-//! 6. Seller and buyers read their orders: [`reports`].
+//! 6. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
 //! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for
@@ -25,6 +25,7 @@ pub mod doctor;
 pub mod domain;
 pub mod error;
 pub mod http;
+pub mod idempotency;
 pub mod load;
 pub mod payment;
 pub mod reports;
@@ -34,3 +35,4 @@ pub mod supervisor;
 pub mod task;
 pub mod telemetry;
 pub mod tls;
+pub mod webhooks;

@@ -3,9 +3,13 @@
 //! While a sale runs, products come from the live store: the price on the page is the price that a reservation takes,
 //! and a live store that does not answer is an error, never "0 in stock".
 
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+
 use super::Catalogue;
 use crate::domain::event::{Event, SalePhase, is_slug};
-use crate::domain::ids::{EventId, ProductId};
+use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::Money;
 use crate::domain::page::{Cursor, Listed, Page};
 use crate::domain::product::{LiveProduct, Product};
@@ -40,6 +44,8 @@ pub struct EventPage {
     pub event: Event,
     /// What its sale is doing.
     pub status: SaleStatus,
+    /// The live store's time.
+    pub now: DateTime<Utc>,
     /// Its products.
     pub products: Listed<ProductView>,
 }
@@ -56,17 +62,42 @@ impl Catalogue {
     /// The published event with this id or slug.
     ///
     /// # Errors
-    /// [`Code::MalformedId`] for a text that is neither; [`Code::NotFound`] also for an event that was never opened:
-    /// what is being prepared is its seller's business.
+    /// [`Code::MalformedId`] for a text that is neither; [`Code::NotFound`] also for an event that was never opened: what
+    /// is being prepared is its seller's business, unless it is announced.
     pub async fn published_event(&self, id_or_slug: &str) -> Result<Event> {
         let event = match id_or_slug.parse::<EventId>() {
             Ok(id) => self.mongo.events.by_id(id).await?,
             Err(_) if is_slug(id_or_slug) => self.mongo.events.by_slug(id_or_slug).await?,
             Err(_) => return Err(Error::refused(Code::MalformedId, "invalid event ID")),
         };
-        event
-            .filter(|event| !matches!(event.phase, SalePhase::Draft | SalePhase::Opening))
-            .ok_or_else(|| Error::not_found("event not found"))
+        let unknown = || Error::not_found("event not found");
+        let event = event.ok_or_else(unknown)?;
+        let unopened = matches!(event.phase, SalePhase::Draft | SalePhase::Opening);
+        if unopened
+            && !(event.announced(self.clock.now()) && self.may_sell(&[event.seller]).await?.contains(&event.seller))
+        {
+            return Err(unknown());
+        }
+        Ok(event)
+    }
+
+    /// Events that are to open by themselves, oldest first; only of sellers who may open one. A page may have fewer items
+    /// than there are on later pages.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn upcoming_events(&self, page: Page) -> Result<Listed<Event>> {
+        let now = self.clock.now();
+        let mut listed = self.mongo.events.announced(page).await?;
+        let sellers: Vec<UserId> = listed.items.iter().map(|event| event.seller).collect();
+        let approved = self.may_sell(&sellers).await?;
+        listed.items.retain(|event| event.announced(now) && approved.contains(&event.seller));
+        Ok(listed)
+    }
+
+    /// Announcing is publishing: it takes the approval that opening takes.
+    async fn may_sell(&self, sellers: &[UserId]) -> Result<HashSet<UserId>> {
+        self.mongo.accounts.approved_among(sellers).await
     }
 
     /// An event with a page of its products.
@@ -75,14 +106,16 @@ impl Catalogue {
     /// As [`Self::published_event`]; and when a store does not answer.
     pub async fn event_page(&self, id_or_slug: &str, page: Page) -> Result<EventPage> {
         let event = self.published_event(id_or_slug).await?;
-        let status = self.live.status(event.id).await?;
+        let (status, now_ms) = self.live.status_and_time(event.id).await?;
+        let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
+        let status = event.status_at(status, now);
         let products = match status {
             SaleStatus::Live | SaleStatus::Paused => self.live_products(event.id, page).await?,
             SaleStatus::NotStarted | SaleStatus::Stopped => self.past_products(event.id, page).await?,
         };
         // The stopped status expires in Redis; the phase does not.
         let status = if event.phase.over() { SaleStatus::Stopped } else { status };
-        Ok(EventPage { event, status, products })
+        Ok(EventPage { event, status, now, products })
     }
 
     async fn live_products(&self, event: EventId, page: Page) -> Result<Listed<ProductView>> {

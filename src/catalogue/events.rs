@@ -27,7 +27,7 @@ pub struct EventDraft {
 }
 
 /// A change of an event. `None` leaves a field as it is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct EventEdit {
     /// Its title.
     pub title: Option<String>,

@@ -16,6 +16,7 @@ use crate::domain::clock::Clock;
 use crate::store::live::Live;
 use crate::store::media::Media;
 use crate::store::mongo::Mongo;
+pub use crate::store::mongo::events::PlanChange;
 use image::ImageProcessor;
 
 /// Everything that can be done to events and products outside their sale.

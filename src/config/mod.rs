@@ -22,7 +22,7 @@ pub use payment::{Gateway, Payment};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use sections::{
     Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
-    Sale, Server,
+    Sale, Server, Webhooks,
 };
 
 /// Every setting with its default, and its documentation.
@@ -47,6 +47,7 @@ pub struct Config {
     pub accounts: Accounts,
     pub catalogue: Catalogue,
     pub media: Media,
+    pub webhooks: Webhooks,
     pub payment: Payment,
 }
 

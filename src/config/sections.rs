@@ -109,6 +109,7 @@ pub struct Sale {
     pub settle_page_size_max: usize,
     pub end_answer_ms: u64,
     pub sweep_interval_ms: u64,
+    pub schedule_interval_ms: u64,
     pub drain_interval_ms: u64,
     pub drain_takeover_ms: u64,
     pub recovery_interval_ms: u64,
@@ -151,6 +152,23 @@ pub struct Accounts {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct Catalogue {
     pub currency: String,
+}
+
+/// Telling sellers what happens in their sales.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct Webhooks {
+    pub endpoints_per_seller_max: usize,
+    pub in_flight_max: usize,
+    pub in_flight_per_endpoint_max: usize,
+    pub attempt_deadline_ms: u64,
+    pub claim_ttl_ms: u64,
+    pub poll_interval_ms: u64,
+    pub listeners_known_for_ms: u64,
+    pub rotation_overlap_s: u64,
+    pub allow_http: bool,
+    pub allow_private: bool,
 }
 
 /// Images.

@@ -17,6 +17,7 @@ impl Config {
         self.check_limits(&mut problems);
         self.check_stores(&mut problems);
         self.check_media(&mut problems);
+        self.check_webhooks(&mut problems);
         self.check_payment(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
@@ -30,6 +31,10 @@ impl Config {
         }
         if self.auth.bcrypt_cost < 10 {
             warnings.push(format!("auth.bcrypt_cost is {}: password hashes are cheap to guess", self.auth.bcrypt_cost));
+        }
+        if self.webhooks.allow_private {
+            warnings
+                .push("webhooks.allow_private is true: sellers can have requests sent into your network".to_owned());
         }
         if self.live.durability == Durability::None {
             warnings.push(format!("live.durability is \"none\": {}", Durability::None.at_risk()));
@@ -67,7 +72,7 @@ impl Config {
     }
 
     fn check_limits(&self, problems: &mut Vec<String>) {
-        let positive: [(&str, u64); 28] = [
+        let positive: [(&str, u64); 29] = [
             ("server.connections_max", self.server.connections_max as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("server.body_idle_timeout_ms", self.server.body_idle_timeout_ms),
@@ -89,6 +94,7 @@ impl Config {
             ("sale.opening_ttl_ms", self.sale.opening_ttl_ms),
             ("sale.end_answer_ms", self.sale.end_answer_ms),
             ("sale.sweep_interval_ms", self.sale.sweep_interval_ms),
+            ("sale.schedule_interval_ms", self.sale.schedule_interval_ms),
             ("sale.drain_interval_ms", self.sale.drain_interval_ms),
             ("sale.drain_takeover_ms", self.sale.drain_takeover_ms),
             ("sale.recovery_interval_ms", self.sale.recovery_interval_ms),
@@ -159,6 +165,24 @@ impl Config {
         }
         if crate::domain::money::currency(&self.catalogue.currency).is_none() {
             problems.push("catalogue.currency must be an ISO 4217 code such as INR".to_owned());
+        }
+    }
+
+    fn check_webhooks(&self, problems: &mut Vec<String>) {
+        let positive: [(&str, u64); 6] = [
+            ("webhooks.endpoints_per_seller_max", self.webhooks.endpoints_per_seller_max as u64),
+            ("webhooks.in_flight_max", self.webhooks.in_flight_max as u64),
+            ("webhooks.in_flight_per_endpoint_max", self.webhooks.in_flight_per_endpoint_max as u64),
+            ("webhooks.attempt_deadline_ms", self.webhooks.attempt_deadline_ms),
+            ("webhooks.poll_interval_ms", self.webhooks.poll_interval_ms),
+            ("webhooks.listeners_known_for_ms", self.webhooks.listeners_known_for_ms),
+        ];
+        let zero = positive.iter().filter(|(_, value)| *value == 0);
+        problems.extend(zero.map(|(name, _)| format!("{name} must be at least 1")));
+        if self.webhooks.claim_ttl_ms < 2 * self.webhooks.attempt_deadline_ms {
+            let rule = "webhooks.claim_ttl_ms must be at least twice webhooks.attempt_deadline_ms, or one message is sent \
+                        by two processes";
+            problems.push(rule.to_owned());
         }
     }
 

@@ -96,6 +96,10 @@ id_type! {
     VerificationId,
     /// A settled order.
     OrderId,
+    /// An endpoint of a seller.
+    WebhookId,
+    /// A message on its way to an endpoint.
+    DeliveryId,
 }
 
 #[cfg(test)]

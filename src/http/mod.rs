@@ -3,12 +3,14 @@
 mod admin;
 mod auth;
 mod buyer;
+mod cancel;
 mod docs;
 mod extract;
 mod health;
 mod layer;
 pub mod openapi;
 mod payment;
+mod plan;
 pub mod problem;
 pub mod router;
 mod seller;

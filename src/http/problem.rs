@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -95,9 +95,12 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::AlreadyBooked
         | Code::SaleNotActive
         | Code::LimitReached
+        | Code::IdempotencyInProgress
         | Code::CancellationClosed
         | Code::NothingToReturn
         | Code::RestockRefused
+        | Code::WebhookLimitReached
+        | Code::WebhookDisabled
         | Code::PaymentsOff
         | Code::NothingToPay
         | Code::ReservationExpired
@@ -105,6 +108,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::OpeningInProgress
         | Code::LiveStateLost
         | Code::SaleHeld
+        | Code::EndsAtPassed
         | Code::NoProducts
         | Code::CatalogueFrozen
         | Code::SettlementIncomplete
@@ -143,7 +147,11 @@ impl IntoResponse for Problem {
 pub(super) async fn finish(request: Request, next: Next) -> Response {
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let response = next.run(request).await;
+    written(next.run(request).await, &id, &method, &path)
+}
+
+/// The response with its problem, if it is one, as a body.
+pub(super) fn written(response: Response, id: &RequestId, method: &Method, path: &str) -> Response {
     let Some(Pending(problem)) = response.extensions().get::<Pending>().cloned() else { return response };
     let (error, status) = (&problem.error, response.status());
     if status == StatusCode::SERVICE_UNAVAILABLE {

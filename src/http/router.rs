@@ -41,9 +41,9 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(buyer::list_open_events))
         .routes(routes!(buyer::show_event))
         .routes(routes!(buyer::show_status))
-        .routes(routes!(buyer::purchase))
         .routes(routes!(buyer::show_own_reservation))
         .routes(routes!(buyer::list_own_orders))
+        .routes(routes!(buyer::cancel_own_reservation))
         .routes(routes!(buyer::pay))
         // sellers
         .routes(routes!(seller::is_verified))
@@ -57,13 +57,21 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(seller::pause_sale))
         .routes(routes!(seller::resume_sale))
         .routes(routes!(seller::show_sale))
+        .routes(routes!(seller::restock_product))
+        .routes(routes!(seller::cancel_order))
         .routes(routes!(seller::list_orders))
         .routes(routes!(seller::show_analytics))
+        .routes(routes!(seller::create_webhook, seller::list_webhooks))
+        .routes(routes!(seller::show_webhook, seller::update_webhook, seller::delete_webhook))
+        .routes(routes!(seller::rotate_webhook_secret))
+        .routes(routes!(seller::list_deliveries))
+        .routes(routes!(seller::replay_delivery))
         // administrators
         .routes(routes!(admin::list_pending_verifications))
         .routes(routes!(admin::show_verification))
         .routes(routes!(admin::approve_verification))
         .routes(routes!(admin::reject_verification))
+        .routes(routes!(admin::cancel_any_order))
         .routes(routes!(admin::block_account))
         .routes(routes!(admin::unblock_account))
 }
@@ -76,6 +84,11 @@ fn callbacks() -> OpenApiRouter<AppState> {
 /// The payment gateway of trials, where it is configured.
 fn sandbox() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(payment::show_sandbox, payment::press_sandbox))
+}
+
+/// The purchase, whose script knows the buyer's key: no database is asked.
+fn purchases() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(buyer::purchase))
 }
 
 /// Routes that walk over a whole event.
@@ -99,9 +112,16 @@ fn product_uploads() -> OpenApiRouter<AppState> {
 /// The OpenAPI document.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    let all =
-        quick().merge(callbacks()).merge(sandbox()).merge(long()).merge(banner_uploads()).merge(product_uploads());
-    OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1
+    let all = quick()
+        .merge(purchases())
+        .merge(callbacks())
+        .merge(sandbox())
+        .merge(long())
+        .merge(banner_uploads())
+        .merge(product_uploads());
+    let mut document = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1;
+    openapi::mention_keys(&mut document);
+    document
 }
 
 /// The whole API with its layers, and its document.
@@ -112,19 +132,30 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
     let body = DefaultBodyLimit::max;
     let short = deadline(config.request_timeout_ms);
     let long_deadline = deadline(config.long_request_timeout_ms);
+    let once = from_fn_with_state(app.clone(), layer::answer_once);
+    let (banner_bytes, product_bytes) = (media.banner_bytes_max, media.product_bytes_max);
     let mut at_once = quick();
     if app.payments().sandbox().is_some() {
         at_once = at_once.merge(sandbox());
     }
     let callback_bytes_max = app.config().payment.callback_bytes_max;
     let routes = at_once
+        .layer(once.clone())
+        .merge(purchases())
         .layer(short.clone())
         .layer(body(config.body_bytes_max))
         .merge(callbacks().layer(short).layer(body(callback_bytes_max)))
-        .merge(long().layer(long_deadline.clone()).layer(body(config.body_bytes_max)))
-        .merge(banner_uploads().layer(long_deadline.clone()).layer(body(media.banner_bytes_max + FORM_OVERHEAD_BYTES)))
-        .merge(product_uploads().layer(long_deadline).layer(body(media.product_bytes_max + FORM_OVERHEAD_BYTES)));
-    let (router, document) = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(routes).split_for_parts();
+        .merge(long().layer(once.clone()).layer(long_deadline.clone()).layer(body(config.body_bytes_max)))
+        .merge(
+            banner_uploads()
+                .layer(once.clone())
+                .layer(long_deadline.clone())
+                .layer(body(banner_bytes + FORM_OVERHEAD_BYTES)),
+        )
+        .merge(product_uploads().layer(once).layer(long_deadline).layer(body(product_bytes + FORM_OVERHEAD_BYTES)));
+    let (router, mut document) =
+        OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(routes).split_for_parts();
+    openapi::mention_keys(&mut document);
     let mut router = router.merge(docs::routes(&document));
     if let Some(dir) = app.media().served_dir() {
         let files = ServeDir::new(dir).append_index_html_on_directories(false);

@@ -7,7 +7,7 @@ use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::page::{Listed, Page};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::mongo::Mongo;
 
 /// Reads of what was settled.
@@ -44,6 +44,15 @@ impl Reports {
     /// When the database does not answer.
     pub async fn orders_of_event(&self, event: EventId, page: Page) -> Result<Listed<Order>> {
         self.mongo.orders.of_event(event, page).await
+    }
+
+    /// The order of this reservation.
+    ///
+    /// # Errors
+    /// [`crate::error::Code::NotFound`], or when the database does not answer.
+    pub async fn order(&self, reservation: &str) -> Result<Order> {
+        let order = self.mongo.orders.by_reservation(reservation).await?;
+        order.ok_or_else(|| Error::not_found("order not found"))
     }
 
     /// A buyer's orders, newest first.

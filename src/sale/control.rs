@@ -33,7 +33,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 Code::SaleHeld,
                 "the sale is being repaired; its status says when it can be resumed",
             )),
-            Transitioned::Refused(found) | Transitioned::TokenLost(found) => {
+            Transitioned::Refused(found) | Transitioned::TokenLost(found) | Transitioned::TooEarly(found) => {
                 let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: action.target() })
             }

@@ -2,10 +2,10 @@
 //!
 //! Every process reads the journals of running sales in one consumer group, so each entry is in one process's hands.
 //! Order of writes: how far we read is remembered first, then the orders are written, then the entries are confirmed and
-//! trimmed. A crash in between leaves entries pending; another process takes them over and writes the same orders again,
+//! trimmed; their seller is told in between ([`super::announce`]). A crash leaves entries pending; another process takes them over and writes the same orders again,
 //! which changes nothing. What cannot be read or written becomes a dead letter, so that it does not hold up the rest.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,9 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 match self.drain_batches(event.id, self.config.drain_takeover_ms).await {
                     Ok(drained) => more |= drained > 0,
                     Err(error) => failed = Some(error),
+                }
+                if let Err(error) = self.announce_opening(event).await {
+                    failed = Some(error);
                 }
             }
             after = events.next;
@@ -116,7 +119,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
         {
             return Err(Error::timed_out(Dependency::LiveStore, "settling what another server had accepted"));
         }
-        dead.extend(self.write_orders(event, &whole).await?);
+        // Units that went back are durable before they are durable as somebody else's.
+        let (freed, taken): (Vec<_>, Vec<_>) = whole.iter().cloned().partition(|reservation| reservation.returned > 0);
+        for reservations in [freed, taken] {
+            dead.extend(self.write_orders(event, &reservations).await?);
+        }
         for letter in &dead {
             self.record_dead(event, letter).await?;
         }
@@ -137,6 +144,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             return Err(Error::internal("settling", what));
         }
         metrics::counter!(ORDERS_SETTLED).increment(written.confirmed as u64);
+        let refused: HashSet<usize> = written.refused.iter().map(|(index, _)| *index).collect();
+        let accepted = reservations.iter().enumerate().filter(|(index, _)| !refused.contains(index));
+        // Before anybody forgets that they were written: what is told twice is one message.
+        self.announce_changes(event, accepted.map(|(_, reservation)| reservation)).await?;
         let letter = |(index, reason): (usize, String)| {
             let reservation = reservations.get(index)?;
             let key = self.live.keys().booking(reservation.user, reservation.product, event);

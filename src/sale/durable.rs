@@ -13,11 +13,13 @@ use crate::domain::account::Standing;
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::journal::EntryId;
+use crate::domain::message::{Listener, Message};
 use crate::domain::order::Order;
 use crate::domain::page::{Listed, Page};
 use crate::domain::product::Product;
 use crate::domain::reservation::Reservation;
 use crate::domain::restock::{Restock, RestockState};
+use crate::domain::schedule::ScheduleProblem;
 use crate::error::Result;
 use crate::store::mongo::Mongo;
 use crate::store::mongo::audit::AuditEntry;
@@ -47,6 +49,14 @@ durable! {
     fn events_in_phases(&self, phases: &[SalePhase], page: Page) -> Listed<Event> = events.in_phases;
     /// Events whose sale was settled lately.
     fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Listed<Event> = events.settled_since;
+    /// Events that are to open by themselves now.
+    fn due_to_open(&self, now: DateTime<Utc>, limit: u32) -> Vec<Event> = events.due_to_open;
+    /// Events whose sale is to end now.
+    fn due_to_end(&self, now: DateTime<Utc>, limit: u32) -> Vec<Event> = events.due_to_end;
+    /// Remembers why a sale did not open by itself, and when to try again; true if it is another reason than before.
+    fn record_unopened(&self, id: EventId, problem: &ScheduleProblem, retry_at: DateTime<Utc>) -> bool = events.record_unopened;
+    /// Why a sale that is being prepared did not open by itself.
+    fn unopened(&self, id: EventId) -> Option<ScheduleProblem> = events.unopened;
     /// Compare-and-set of the phase.
     fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> bool = events.move_phase;
     /// Compare-and-set of the phase, under one opening.
@@ -93,6 +103,10 @@ durable! {
     fn restocks(&self, event: EventId, state: RestockState) -> Vec<Restock> = restocks.in_state;
     /// Units added to each product since the sale was opened, less those withdrawn.
     fn restocked(&self, event: EventId) -> HashMap<ProductId, i64> = restocks.sums;
+    /// Who is to be told of an event's sale, if anybody is.
+    fn listener(&self, event: EventId) -> Option<Listener> = webhook_endpoints.listener;
+    /// Writes messages; those that are there already stay as they are.
+    fn store_messages(&self, messages: &[Message]) -> () = webhook_messages.store;
     /// Whether settling twice leaves one order.
     fn settles_once(&self) -> bool = orders.has_unique_index;
     /// Records what could not be settled.

@@ -63,7 +63,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Stopped) => {
                 Err(state_lost())
             }
-            Transitioned::Refused(found) | Transitioned::TokenLost(found) | Transitioned::Held(found) => {
+            Transitioned::Refused(found)
+            | Transitioned::TokenLost(found)
+            | Transitioned::Held(found)
+            | Transitioned::TooEarly(found) => {
                 let current = self.effective_status(sale, found).await?;
                 Err(Error::Transition { current, attempted: SaleStatus::Stopped })
             }
@@ -109,6 +112,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     async fn settle_and_clean_up(&self, event: EventId, lease: &mut Lease) -> Result<Ended> {
         self.settle(event, lease).await?;
         let dead_letters = self.clean_up(event, lease).await?;
+        self.announce_ending(event, dead_letters, lease).await?;
         if dead_letters == 0 {
             // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
             self.durable.resolve_all_dead(event).await?;

@@ -4,6 +4,7 @@
 //! status that decides (`NOT_STARTED`, `LIVE`, `PAUSED`, `STOPPED`). The order of writes between them, and what a crash
 //! in between means, is written down at each step.
 
+mod announce;
 pub mod check;
 mod cleanup;
 mod control;
@@ -18,11 +19,13 @@ mod recovery;
 mod reservation;
 mod reserve;
 mod restock;
+mod schedule;
 mod settlement;
 mod status;
 mod sweep;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use durable::Durable;
 pub use end::{Ended, Settling};
@@ -43,11 +46,14 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     durable: Arc<D>,
     clock: Arc<dyn Clock>,
     config: config::Sale,
+    schedule: schedule::Schedule,
     stopped_status_ttl_s: u64,
     /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
     takes_payments: bool,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
+    listeners: announce::Listeners,
+    listeners_known_for: Duration,
 }
 
 impl<L, D> std::fmt::Debug for Sale<L, D> {
@@ -71,9 +77,12 @@ impl<L, D> Sale<L, D> {
             durable,
             clock,
             config: config.sale.clone(),
+            schedule: schedule::Schedule::default(),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             takes_payments: config.payment.gateway != config::Gateway::None,
             process,
+            listeners: announce::Listeners::default(),
+            listeners_known_for: Duration::from_millis(config.webhooks.listeners_known_for_ms),
         }
     }
 }

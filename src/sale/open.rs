@@ -35,6 +35,18 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// # Errors
     /// A refusal that says what stands in the way, or a fault after which the event can be opened again.
     pub async fn open(&self, event: &Event) -> Result<Opened> {
+        self.open_because(Because::AskedFor, event).await
+    }
+
+    /// As [`Self::open`], because the moment that the seller scheduled has come. The live store's clock has the last word.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`Error::Transition`] also if the moment has not come, or the seller has changed the plan.
+    pub(super) async fn open_on_time(&self, event: &Event) -> Result<Opened> {
+        self.open_because(Because::Scheduled, event).await
+    }
+
+    async fn open_because(&self, because: Because, event: &Event) -> Result<Opened> {
         self.require_approved(event.seller).await?;
         self.require_openable(event).await?;
         self.require_payable(event)?;
@@ -45,7 +57,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             self.require_openable(event).await?;
             return Err(Error::refused(Code::OpeningInProgress, "the sale is being opened already"));
         }
-        match self.open_under(event.id, &token).await {
+        match self.open_under(because, event.id, &token).await {
             Ok(opened) => {
                 tracing::info!(event = %event.id, products = opened.products, "sale opened");
                 Ok(opened)
@@ -54,7 +66,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
     }
 
-    async fn open_under(&self, event: EventId, token: &OpeningToken) -> Result<Opened> {
+    async fn open_under(&self, because: Because, event: EventId, token: &OpeningToken) -> Result<Opened> {
         // Read again under the token: nobody else can open it now.
         let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
         self.require_openable(&fresh).await?;
@@ -63,9 +75,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if !self.durable.move_phase(event, &[fresh.phase], SalePhase::Opening, Some(run)).await? {
             return Err(Error::not_found("event not found"));
         }
-        // Its terms and its schedule cannot change from here on.
+        // Its terms cannot change from here on, and neither can the moment at which it ends.
         let fresh = self.durable.event(event).await?.ok_or_else(|| Error::not_found("event not found"))?;
         self.require_payable(&fresh)?;
+        let not_before_ms = because.not_before_ms(&fresh)?;
         self.discard(event, token).await?;
         let frozen = self.durable.freeze(event, run).await?;
         if frozen == 0 {
@@ -81,9 +94,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if !self.durable.move_phase_of_run(event, run, &[SalePhase::Opening], SalePhase::Live).await? {
             return Err(lost());
         }
-        match self.live.transition(event, SaleAction::Live, Some(token)).await? {
+        match self.live.transition_not_before(event, SaleAction::Live, Some(token), not_before_ms).await? {
             Transitioned::Changed(_) => Ok(Opened { products: frozen }),
-            Transitioned::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
+            Transitioned::Refused(current) | Transitioned::TooEarly(current) => {
+                Err(Error::Transition { current, attempted: SaleStatus::Live })
+            }
             Transitioned::TokenLost(_) | Transitioned::Held(_) => Err(lost()),
         }
     }
@@ -181,6 +196,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if event.phase == SalePhase::Live && self.was_lost(event.id).await? {
             return Err(state_lost());
         }
+        // Nobody could buy in it, not even once: the live store refuses every purchase from that moment on.
+        if let Some(at) = event.ends_at
+            && self.live.now_ms().await? >= at.timestamp_millis()
+        {
+            return Err(Error::refused(
+                Code::EndsAtPassed,
+                "the moment at which this sale was to end has passed; change endsAt before you open it",
+            ));
+        }
         Ok(())
     }
 
@@ -208,6 +232,26 @@ impl<L: Link, D: Durable> Sale<L, D> {
             ));
         }
         Ok(())
+    }
+}
+
+/// Why a sale is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Because {
+    /// Its seller says so, at any moment.
+    AskedFor,
+    /// Its moment has come.
+    Scheduled,
+}
+
+impl Because {
+    /// The moment before which the status must not flip, if there is one, from the event as it is under the token.
+    fn not_before_ms(self, event: &Event) -> Result<Option<i64>> {
+        match self {
+            Self::AskedFor => Ok(None),
+            Self::Scheduled if event.auto_open => Ok(Some(event.scheduled_at.timestamp_millis())),
+            Self::Scheduled => Err(Error::Transition { current: SaleStatus::NotStarted, attempted: SaleStatus::Live }),
+        }
     }
 }
 

@@ -71,7 +71,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
         self.live.release_hold(event, &notice).await?;
         match self.live.transition(event, SaleAction::Rebuild, Some(token)).await? {
             Transitioned::Changed(_) => {}
-            Transitioned::Refused(_) | Transitioned::Held(_) | Transitioned::TokenLost(_) => return Err(lost()),
+            Transitioned::Refused(_)
+            | Transitioned::Held(_)
+            | Transitioned::TokenLost(_)
+            | Transitioned::TooEarly(_) => return Err(lost()),
         }
         self.repaired(event, "rebuilt", &summary).await;
         Ok(true)

@@ -297,10 +297,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
         Ok(())
     }
 
-    /// Counts, logs and records a repair. The repair is done: a record that cannot be written does not undo it.
+    /// Counts, logs and records a repair.
     pub(super) async fn repaired(&self, event: EventId, kind: &'static str, detail: &str) {
         metrics::counter!(REPAIRS, "kind" => kind).increment(1);
         tracing::warn!(%event, kind, detail, "a sale was repaired");
+        self.audit(event, kind, detail).await;
+    }
+
+    /// Records what was done to a sale. It is done: a record that cannot be written does not undo it.
+    pub(super) async fn audit(&self, event: EventId, kind: &'static str, detail: &str) {
         let entry = AuditEntry {
             at: self.clock.now(),
             event,
@@ -309,7 +314,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             process: self.process.clone(),
         };
         if let Err(error) = self.durable.record_repair(&entry).await {
-            tracing::warn!(%event, kind, error = %error, "a repair could not be recorded");
+            tracing::warn!(%event, kind, error = %error, "what was done could not be recorded");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! looks again. In between, while a sale is being settled, nothing changes: the caller is told to come back.
 
 use super::{Durable, Sale};
-use crate::domain::event::{Event, SalePhase};
+use crate::domain::event::SalePhase;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::reservation::{Confirmed, Release, Released, Reservation};
@@ -121,18 +121,36 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// [`Code::CancellationClosed`], and as [`Self::cancel`].
     pub async fn cancel_own(
         &self,
-        event: &Event,
         of: &ReservationRef,
         units: Option<u32>,
         operation: Option<String>,
     ) -> Result<Reservation> {
-        if event.terms.cancel_until.is_some_and(|until| self.clock.now() >= until) {
+        let event = self.durable.event(of.event).await?;
+        let until = event.and_then(|event| event.terms.cancel_until);
+        if until.is_some_and(|until| self.clock.now() >= until) {
             return Err(Error::refused(
                 Code::CancellationClosed,
                 "reservations of this event cannot be cancelled any more; ask its seller",
             ));
         }
         self.cancel(of, units, operation).await
+    }
+
+    /// As [`Self::cancel`], and it is recorded who did.
+    ///
+    /// # Errors
+    /// As [`Self::cancel`].
+    pub async fn cancel_as_administrator(
+        &self,
+        by: UserId,
+        of: &ReservationRef,
+        units: Option<u32>,
+        operation: Option<String>,
+    ) -> Result<Reservation> {
+        let reservation = self.cancel(of, units, operation).await?;
+        let detail = format!("{by} cancelled {}: {} units are left of it", of.id, reservation.units_held());
+        self.audit(of.event, "cancelled_by_administrator", &detail).await;
+        Ok(reservation)
     }
 
     pub(super) async fn release_order(&self, of: &ReservationRef, release: &Release) -> Result<Released> {
@@ -144,6 +162,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             let repeated = !operation.is_empty() && order.operation == operation;
             if repeated || order.status.over() {
                 return Change::Stay(Released::Before(after));
+            }
+            // Listed as unpaid, and paid since.
+            if release.only_due && order.status != OrderStatus::PendingPayment {
+                return Change::Stay(Released::NotDue);
             }
             if units == 0 || units > order.units_held() {
                 return Change::Stay(Released::TooMany(after));

@@ -1,10 +1,13 @@
 //! The status of a sale, as both stores together know it.
 
+use chrono::{DateTime, Utc};
+
 use super::open::state_lost;
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
 use crate::domain::sale::SaleStatus;
+use crate::domain::schedule::ScheduleProblem;
 use crate::error::{Dependency, Error, Result};
 use crate::store::live::Held;
 use crate::store::live::link::Link;
@@ -39,6 +42,8 @@ pub struct SaleView {
     pub orders: u64,
     /// Why the sale is held, if it is.
     pub held: Option<Held>,
+    /// Why it has not opened by itself, if it should have.
+    pub problem: Option<ScheduleProblem>,
 }
 
 impl<L: Link, D: Durable> Sale<L, D> {
@@ -48,6 +53,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// When a store does not answer.
     pub async fn view(&self, event: &Event) -> Result<SaleView> {
         let status = self.status(event).await?;
+        let preparing = event.auto_open && event.phase == SalePhase::Draft;
+        let problem = if preparing { self.durable.unopened(event.id).await? } else { None };
         Ok(SaleView {
             status,
             phase: event.phase,
@@ -55,6 +62,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             products: self.live.product_count(event.id).await?,
             orders: self.durable.count_orders(event.id).await?,
             held: self.live.held(event.id).await?,
+            problem,
         })
     }
 
@@ -65,6 +73,17 @@ impl<L: Link, D: Durable> Sale<L, D> {
     pub async fn status(&self, event: &Event) -> Result<SaleStatus> {
         let found = self.live.status(event.id).await?;
         self.effective_status(event.into(), found).await
+    }
+
+    /// The sale's status as buyers are told it, and the moment of the live store's clock at which it is that.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or has lost the sale.
+    pub async fn told(&self, event: &Event) -> Result<(SaleStatus, DateTime<Utc>)> {
+        let (found, now_ms) = self.live.status_and_time(event.id).await?;
+        let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
+        let status = self.effective_status(event.into(), found).await?;
+        Ok((event.status_at(status, now), now))
     }
 
     /// An absent status means "not started" only if MongoDB does not know better: the stopped status expires after a

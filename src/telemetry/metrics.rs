@@ -32,12 +32,17 @@ metrics_table! {
     counter REFUNDS = "orbit_refunds_total", Unit::Count, "Refunds, by outcome; each one that was given up needs a person.";
     gauge PAYMENTS_UNAPPLIED = "orbit_payments_unapplied", Unit::Count, "Payments that have succeeded and are not applied to their reservations yet.";
     gauge REFUNDS_STUCK = "orbit_refunds_stuck", Unit::Count, "Refunds that were given up and wait for a person.";
+    counter SCHEDULED = "orbit_sales_scheduled_total", Unit::Count, "What the schedule did: sales opened, ended, and openings refused.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
     counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";
     gauge SALES_HELD = "orbit_sales_held", Unit::Count, "Sales that were paused because the live store had lost something, and that nobody has resumed yet.";
     counter REQUESTS = "orbit_http_requests_total", Unit::Count, "HTTP requests answered, by status class.";
     gauge CONNECTIONS = "orbit_http_connections", Unit::Count, "Open HTTP connections.";
+    counter WEBHOOK_MESSAGES = "orbit_webhook_messages_total", Unit::Count, "Messages written for sellers, repeats included.";
+    counter WEBHOOK_ATTEMPTS = "orbit_webhook_attempts_total", Unit::Count, "Attempts to deliver a message, by outcome.";
+    counter WEBHOOK_DELIVERIES_FAILED = "orbit_webhook_deliveries_failed_total", Unit::Count, "Messages that an endpoint did not take in any attempt.";
+    gauge WEBHOOK_IN_FLIGHT = "orbit_webhook_attempts_in_flight", Unit::Count, "Attempts to deliver a message that are being made.";
     counter REVOCATION_FAILURES = "orbit_revocation_read_failures_total", Unit::Count, "Times that the newest revocations could not be read.";
     counter IMAGES_DELETED = "orbit_images_deleted_total", Unit::Count, "Images removed because nothing shows them any more.";
 }

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod authorisation;
+mod buyers;
 mod catalogue;
 mod compat;
 mod demo;
@@ -14,6 +15,8 @@ mod load;
 mod media;
 mod migrations;
 mod payment;
+mod plan;
 mod ratchets;
 mod sale;
 mod supervisor;
+mod webhooks;

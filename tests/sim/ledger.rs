@@ -22,12 +22,34 @@ pub struct Made {
     pub price_minor: i64,
 }
 
+/// A state of a reservation: its revision, its status, and its units that went back.
+pub type State = (u32, String, u32);
+
+/// What a payer was told last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paid {
+    /// It is confirmed.
+    Confirmed,
+    /// The money goes back.
+    InVain,
+    /// It was confirmed, and its buyer has cancelled it since.
+    Cancelled,
+}
+
 /// The ledger of one run.
 pub struct Ledger {
     started: Instant,
     made: BTreeMap<String, Made>,
     /// The reservation that a buyer was told of last, of each product.
     told: BTreeMap<(UserId, ProductId), String>,
+    /// Reservations of which no unit is left.
+    over: BTreeSet<String>,
+    /// Every state that the live store has given a reservation: its revision, its status, and its units that went back.
+    states: BTreeMap<String, BTreeSet<State>>,
+    /// What payers were told of their reservations.
+    paid: BTreeMap<String, Paid>,
+    /// Whether the schedule has taken changes away, of which nobody can say what they were.
+    changes_lost: bool,
     /// Reservations that were only in the live store when the schedule took them away.
     excused: BTreeSet<String>,
     /// The first thing that must not happen, if it has.
@@ -42,6 +64,10 @@ impl Ledger {
             started: Instant::now(),
             made: BTreeMap::new(),
             told: BTreeMap::new(),
+            over: BTreeSet::new(),
+            states: BTreeMap::new(),
+            paid: BTreeMap::new(),
+            changes_lost: false,
             excused: BTreeSet::new(),
             violation: None,
             history: Vec::new(),
@@ -59,9 +85,9 @@ impl Ledger {
         &self.made
     }
 
-    /// Who was told of which reservation of a product, if it was not lost since.
+    /// Who was told of which reservation of a product, if it was not lost since and is not over.
     pub fn told(&self) -> Vec<(UserId, ProductId, String)> {
-        let kept = self.told.iter().filter(|(_, id)| !self.excused.contains(*id));
+        let kept = self.told.iter().filter(|(_, id)| !self.excused.contains(*id) && !self.over.contains(*id));
         kept.map(|((user, product), id)| (*user, *product, id.clone())).collect()
     }
 
@@ -94,18 +120,82 @@ impl Ledger {
         self.excused.insert(id.to_owned());
     }
 
-    /// Sees each command at the server: `EVALSHA hash 7 KEYS... ARGV...` that answers RESERVED has made a reservation.
+    /// The live store came back without its last changes.
+    pub const fn forget_changes(&mut self) {
+        self.changes_lost = true;
+    }
+
+    pub const fn changes_lost(&self) -> bool {
+        self.changes_lost
+    }
+
+    /// Whether the live store has ever given the reservation this state.
+    pub fn was_ever(&self, id: &str, state: &State) -> bool {
+        self.states.get(id).is_some_and(|states| states.contains(state))
+    }
+
+    /// A payer is told what became of their money.
+    pub fn tell_payer(&mut self, id: &str, paid: Paid) {
+        self.note(format!("the payer of {id} is told {paid:?}"));
+        self.paid.insert(id.to_owned(), paid);
+    }
+
+    /// A buyer is told that a reservation is cancelled.
+    pub fn tell_cancelled(&mut self, id: &str) {
+        self.note(format!("the buyer of {id} is told that it is cancelled"));
+        if self.paid.contains_key(id) {
+            self.paid.insert(id.to_owned(), Paid::Cancelled);
+        }
+        self.over.insert(id.to_owned());
+    }
+
+    /// What payers were told.
+    pub const fn paid(&self) -> &BTreeMap<String, Paid> {
+        &self.paid
+    }
+
+    /// Sees each command at the server and its reply: what the scripts answer is what they did.
     pub fn observe(&mut self, data: &Keyspace, words: &[Bytes], reply: &Reply) {
         let Reply::Array(parts) = reply else { return };
-        if parts.first() != Some(&Reply::text("RESERVED")) {
-            return;
+        let Some(Reply::Bulk(tag)) = parts.first() else { return };
+        match tag.as_slice() {
+            b"RESERVED" => {
+                self.made_now(data, words, parts);
+                self.state(&parts[1..]);
+            }
+            b"CONFIRMED" | b"RETAKEN" => self.state(&parts[1..]),
+            b"DONE" => parts[1..].chunks_exact(10).filter(|one| one[0] == Reply::text("RELEASED")).for_each(|one| {
+                self.state(&one[1..]);
+            }),
+            _ => {}
         }
+    }
+
+    /// A reservation has this state now: reservationId quantity price currency status bookedAt expiresAt revision returned.
+    fn state(&mut self, fields: &[Reply]) {
+        let text = |at: usize| match &fields[at] {
+            Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            other => panic!("{other:?}"),
+        };
+        let (id, quantity, status) = (text(0), text(1), text(4));
+        let state = (text(7).parse().unwrap(), status.clone(), text(8).parse().unwrap());
+        self.note(format!("{id} is {status} in revision {}", state.0));
+        if quantity == text(8) {
+            self.over.insert(id.clone());
+        } else {
+            self.over.remove(&id);
+        }
+        self.states.entry(id).or_default().insert(state);
+    }
+
+    /// `EVALSHA hash 8 KEYS... ARGV...` that answers RESERVED has made a reservation.
+    fn made_now(&mut self, data: &Keyspace, words: &[Bytes], parts: &[Reply]) {
         let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
         let status = data.read::<Text>(&words[3]).ok().flatten().map(|status| text(&status.0));
         if status.as_deref() != Some("LIVE") {
             self.blame(format!("invariant 1: a reservation was made while the status was {status:?}"));
         }
-        let [user, product, _event, id, quantity] = [10, 11, 12, 13, 14].map(|at| text(&words[at]));
+        let [user, product, _event, id, quantity] = [11, 12, 13, 14, 15].map(|at| text(&words[at]));
         let Some(Reply::Bulk(price)) = parts.get(3) else { return self.blame("a reservation has no price".to_owned()) };
         let made = Made {
             user: user.parse().unwrap(),
@@ -131,7 +221,8 @@ impl Ledger {
             return self.blame(format!("invariant 5: a buyer was told {told:?}, and {:?} was made", self.made.get(id)));
         }
         let before = self.told.insert((user, reservation.product), id.clone());
-        if let Some(before) = before.filter(|before| before != id && !self.is_excused(before)) {
+        let other = before.filter(|before| before != id && !self.is_excused(before) && !self.over.contains(before));
+        if let Some(before) = other {
             self.blame(format!("invariant 2: a buyer was told of {before}, and then of {id}"));
         }
     }

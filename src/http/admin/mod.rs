@@ -1,7 +1,9 @@
-//! `/api/admin`: reviewing sellers, blocking accounts.
+//! `/api/admin`: reviewing sellers, blocking accounts, cancelling orders.
 
 mod accounts;
+mod orders;
 mod verifications;
 
 pub(super) use accounts::*;
+pub(super) use orders::*;
 pub(super) use verifications::*;

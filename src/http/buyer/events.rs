@@ -1,15 +1,18 @@
 //! Events and their products, as buyers see them.
 
 use axum::Json;
-use axum::extract::State;
-use chrono::{DateTime, Utc};
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
+use super::timing::TimingBody;
 use crate::app::AppState;
 use crate::catalogue::ProductView;
 use crate::domain::event::Event;
+use crate::error::Error;
 use crate::http::extract::{Buyer, Paged, Path, next_cursor};
+use crate::http::plan::PlanBody;
 use crate::http::problem::{Answer, ProblemBody};
 
 /// Events whose sale is open.
@@ -32,25 +35,35 @@ struct EventItem {
     name: String,
     description: String,
     image_banner: String,
-    scheduled_at: DateTime<Utc>,
+    #[serde(flatten)]
+    plan: PlanBody,
 }
 
 impl From<Event> for EventItem {
     fn from(event: Event) -> Self {
         Self {
+            plan: PlanBody::from(&event),
             id: event.id.to_string(),
             slug: event.slug,
             name: event.name.clone(),
             event_name: event.name,
             description: event.description,
             image_banner: event.banner_url,
-            scheduled_at: event.scheduled_at,
         }
     }
 }
 
-/// Lists the events whose sale is open, live or paused, oldest first.
-#[utoipa::path(get, path = "/api/buyer/events", tag = "buyer", params(crate::http::openapi::PageQuery), responses(
+/// Which events.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct EventsQuery {
+    /// `true`: events that are to open by themselves and have not yet.
+    upcoming: Option<String>,
+}
+
+/// Lists the events whose sale is open, live or paused, oldest first; or those that are upcoming.
+#[utoipa::path(get, path = "/api/buyer/events", tag = "buyer",
+    params(EventsQuery, crate::http::openapi::PageQuery), responses(
     (status = 200, description = "Events", body = EventsBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a buyer", body = ProblemBody),
@@ -58,9 +71,16 @@ impl From<Event> for EventItem {
 pub(in crate::http) async fn list_open_events(
     State(app): State<AppState>,
     _buyer: Buyer,
+    query: Result<Query<EventsQuery>, QueryRejection>,
     Paged(page): Paged,
 ) -> Answer<Json<EventsBody>> {
-    let listed = app.catalogue().open_events(page).await?;
+    let upcoming = match query.ok().and_then(|Query(query)| query.upcoming).as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Error::invalid("upcoming", "must be true or false").into()),
+    };
+    let catalogue = app.catalogue();
+    let listed = if upcoming { catalogue.upcoming_events(page).await? } else { catalogue.open_events(page).await? };
     let events = listed.items.into_iter().map(EventItem::from).collect();
     Ok(Json(EventsBody { events, next_cursor: next_cursor(listed.next) }))
 }
@@ -83,6 +103,8 @@ struct EventDetail {
     item: EventItem,
     /// `NOT_STARTED`, LIVE, PAUSED or STOPPED.
     sale_status: &'static str,
+    #[serde(flatten)]
+    timing: TimingBody,
 }
 
 /// A product, for buyers. While the sale runs, all of it comes from where reservations are decided.
@@ -125,14 +147,14 @@ impl From<ProductView> for ProductItem {
     }
 }
 
-/// Shows an event that is or was on sale, by id or slug, with its products.
+/// Shows an event that is or was on sale or is announced, by id or slug, with its products.
 #[utoipa::path(get, path = "/api/buyer/event/{id}", tag = "buyer",
     params(("id" = String, Path, description = "Event id or slug"), crate::http::openapi::PageQuery), responses(
     (status = 200, description = "The event and its products", body = EventPageBody),
     (status = 400, description = "Neither an id nor a slug", body = ProblemBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a buyer", body = ProblemBody),
-    (status = 404, description = "No such event, or never opened", body = ProblemBody),
+    (status = 404, description = "No such event, or neither opened nor announced", body = ProblemBody),
     (status = 503, description = "A store is away", body = ProblemBody)))]
 pub(in crate::http) async fn show_event(
     State(app): State<AppState>,
@@ -141,8 +163,9 @@ pub(in crate::http) async fn show_event(
     Paged(page): Paged,
 ) -> Answer<Json<EventPageBody>> {
     let shown = app.catalogue().event_page(&id, page).await?;
+    let timing = TimingBody::new(&shown.event, shown.status, shown.now);
     Ok(Json(EventPageBody {
-        event: EventDetail { item: shown.event.into(), sale_status: shown.status.as_str() },
+        event: EventDetail { item: shown.event.into(), sale_status: shown.status.as_str(), timing },
         products: shown.products.items.into_iter().map(ProductItem::from).collect(),
         next_cursor: next_cursor(shown.products.next),
     }))
@@ -153,6 +176,10 @@ pub(in crate::http) async fn show_event(
 pub(in crate::http) struct StatusBody {
     /// `NOT_STARTED`, LIVE, PAUSED or STOPPED.
     status: &'static str,
+    #[serde(flatten)]
+    timing: TimingBody,
+    #[serde(flatten)]
+    plan: PlanBody,
 }
 
 /// Says what the sale of an event is doing.
@@ -162,7 +189,7 @@ pub(in crate::http) struct StatusBody {
     (status = 400, description = "Neither an id nor a slug", body = ProblemBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a buyer", body = ProblemBody),
-    (status = 404, description = "No such event, or never opened", body = ProblemBody),
+    (status = 404, description = "No such event, or neither opened nor announced", body = ProblemBody),
     (status = 409, description = "The live store has lost the sale", body = ProblemBody),
     (status = 503, description = "A store is away", body = ProblemBody)))]
 pub(in crate::http) async fn show_status(
@@ -171,5 +198,7 @@ pub(in crate::http) async fn show_status(
     Path(id): Path<String>,
 ) -> Answer<Json<StatusBody>> {
     let event = app.catalogue().published_event(&id).await?;
-    Ok(Json(StatusBody { status: app.sale().status(&event).await?.as_str() }))
+    let (status, now) = app.sale().told(&event).await?;
+    let timing = TimingBody::new(&event, status, now);
+    Ok(Json(StatusBody { status: status.as_str(), timing, plan: PlanBody::from(&event) }))
 }

@@ -1,10 +1,13 @@
 //! `/api/buyer`: browsing, buying, and what one has bought.
 
+mod cancel;
 mod events;
 mod orders;
 mod pay;
 mod purchase;
+mod timing;
 
+pub(super) use cancel::*;
 pub(super) use events::*;
 pub(super) use orders::*;
 pub(super) use pay::*;

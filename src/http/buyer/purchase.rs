@@ -3,20 +3,19 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use chrono::{DateTime, Utc};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::timing::LifeBody;
 use crate::app::AppState;
 use crate::domain::ids::{EventId, ProductId};
 use crate::domain::product::PER_BUYER_LIMIT_MAX;
 use crate::domain::reservation::{Reservation, ReserveOutcome, ReserveRequest};
 use crate::error::{Code, Error};
-use crate::http::extract::{Buyer, MaybeJson, Path, path_id};
+use crate::http::extract::{Buyer, MaybeJson, Path, idempotency_key, path_id};
 use crate::http::problem::{Answer, Problem, ProblemBody};
-
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 
 /// What a buyer may say; an empty body asks for one unit.
 #[derive(Debug, Deserialize, Validate, ToSchema)]
@@ -46,7 +45,7 @@ pub(in crate::http) struct ReservationBody {
     /// Of one unit, in major units.
     #[schema(value_type = f64)]
     price: serde_json::Number,
-    /// CONFIRMED.
+    /// CONFIRMED, `PENDING_PAYMENT`, CANCELLED or EXPIRED.
     status: &'static str,
     /// The price in minor units.
     price_minor: i64,
@@ -57,11 +56,23 @@ pub(in crate::http) struct ReservationBody {
     event_id: String,
     /// Milliseconds since 1970, by the live store's clock.
     booked_at_ms: i64,
+    /// Units of it that went back to stock.
+    returned: u32,
+    /// When it runs out unless it is paid, by the live store's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<DateTime<Utc>>,
+    #[serde(flatten)]
+    life: LifeBody,
 }
 
-impl From<Reservation> for ReservationBody {
-    fn from(reservation: Reservation) -> Self {
+impl ReservationBody {
+    /// The reservation at a moment of the live store's clock, if that is known.
+    pub(in crate::http) fn at(reservation: Reservation, now: Option<DateTime<Utc>>) -> Self {
+        let expires_at = reservation.expires_at_ms.and_then(DateTime::from_timestamp_millis);
         Self {
+            returned: reservation.returned,
+            expires_at,
+            life: LifeBody::new(reservation.status, expires_at, reservation.slot_kept, now),
             reservation_id: reservation.id,
             price: reservation.price.major_number(),
             status: reservation.status.as_str(),
@@ -75,6 +86,12 @@ impl From<Reservation> for ReservationBody {
     }
 }
 
+impl From<Reservation> for ReservationBody {
+    fn from(reservation: Reservation) -> Self {
+        Self::at(reservation, None)
+    }
+}
+
 /// Reserves units of a product for the buyer who asks.
 ///
 /// A 503 means that the outcome is unknown. Ask again: with the same `Idempotency-Key` the answer is the reservation that
@@ -83,7 +100,7 @@ impl From<Reservation> for ReservationBody {
     request_body(content = Option<PurchaseRequest>, description = "May be empty: one unit"),
     params(("eventId" = String, Path, description = "Event id"), ("productId" = String, Path, description = "Product id"),
         ("Idempotency-Key" = Option<String>, Header, description = "At most 128 visible ASCII characters")), responses(
-    (status = 201, description = "Reserved", body = ReservationBody),
+    (status = 201, description = "Reserved; or held until `expiresAt` if the event has a payment window", body = ReservationBody),
     (status = 400, description = "A field breaks a rule", body = ProblemBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not an approved buyer", body = ProblemBody),
@@ -110,22 +127,38 @@ pub(in crate::http) async fn purchase(
         event,
         quantity: request.quantity,
         reservation_id: uuid::Uuid::now_v7().to_string(),
-        idempotency_key: idempotency_key(&headers)?,
+        idempotency_key: idempotency_key(&headers)?.unwrap_or_default(),
     };
-    match app.sale().reserve(&request).await? {
+    let outcome = app.sale().reserve(&request).await?;
+    let now = moment_of(&app, &outcome).await;
+    match outcome {
         ReserveOutcome::Reserved(reservation) | ReserveOutcome::Replayed(reservation) => {
-            Ok((StatusCode::CREATED, Json(reservation.into())))
+            Ok((StatusCode::CREATED, Json(ReservationBody::at(reservation, now))))
         }
-        refused => Err(refusal(refused)),
+        refused => Err(refusal(refused, now)),
     }
 }
 
-fn refusal(outcome: ReserveOutcome) -> Problem {
+/// The moment of the answer by the live store's clock. A reservation made just now carries it; only for an older one that
+/// waits for payment is the clock asked, and the answer does not depend on it.
+async fn moment_of(app: &AppState, outcome: &ReserveOutcome) -> Option<DateTime<Utc>> {
+    match outcome {
+        ReserveOutcome::Reserved(reservation) => DateTime::from_timestamp_millis(reservation.booked_at_ms),
+        ReserveOutcome::Replayed(reservation) | ReserveOutcome::AlreadyReserved(reservation)
+            if reservation.expires_at_ms.is_some() =>
+        {
+            app.sale().live_now().await.ok()
+        }
+        _ => None,
+    }
+}
+
+fn refusal(outcome: ReserveOutcome, now: Option<DateTime<Utc>>) -> Problem {
     match outcome {
         ReserveOutcome::AlreadyReserved(reservation)
         | ReserveOutcome::Reserved(reservation)
         | ReserveOutcome::Replayed(reservation) => {
-            let reservation = serde_json::to_value(ReservationBody::from(reservation)).unwrap_or_default();
+            let reservation = serde_json::to_value(ReservationBody::at(reservation, now)).unwrap_or_default();
             Problem::from(Error::refused(Code::AlreadyBooked, "already booked")).with("reservation", reservation)
         }
         ReserveOutcome::KeyReused => Error::refused(
@@ -141,17 +174,4 @@ fn refusal(outcome: ReserveOutcome) -> Problem {
             Problem::from(Error::refused(Code::LimitReached, "more units than one buyer may have")).with("limit", limit)
         }
     }
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
-    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(String::new()) };
-    let plain = |text: &&str| {
-        !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic())
-    };
-    value
-        .to_str()
-        .ok()
-        .filter(plain)
-        .map(ToOwned::to_owned)
-        .ok_or_else(|| Error::invalid("Idempotency-Key", "must be 1 to 128 visible ASCII characters"))
 }

@@ -81,8 +81,9 @@ impl Form {
                 Value::String(value) => drop(text.insert(name, value)),
                 // The shortest decimal text of the number: exact for every price that we accept.
                 Value::Number(value) => drop(text.insert(name, value.to_string())),
+                Value::Bool(value) => drop(text.insert(name, value.to_string())),
                 Value::Null => {}
-                _ => return Err(Error::invalid(&name, "must be text or a number").into()),
+                _ => return Err(Error::invalid(&name, "must be text, a number, true or false").into()),
             }
         }
         Ok(Self { text, files: BTreeMap::new() })
@@ -151,7 +152,8 @@ impl Fields<'_> {
         value
     }
 
-    fn broken(&mut self, name: &str, message: String) {
+    /// Says that a field breaks a rule.
+    pub(in crate::http) fn broken(&mut self, name: &str, message: String) {
         self.errors.push(FieldError { field: name.to_owned(), message });
     }
 

@@ -46,7 +46,7 @@ async fn json_bytes(request: Request, app: &AppState) -> Result<Bytes, Problem> 
 }
 
 /// The whole body, within the route's limit.
-pub(super) async fn body_bytes(request: Request, app: &AppState) -> Result<Bytes, Problem> {
+pub(in crate::http) async fn body_bytes(request: Request, app: &AppState) -> Result<Bytes, Problem> {
     Bytes::from_request(request, app).await.map_err(|rejection| {
         if rejection.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
             return Error::refused(Code::TooLarge, "the body is too large").into();
@@ -56,7 +56,7 @@ pub(super) async fn body_bytes(request: Request, app: &AppState) -> Result<Bytes
 }
 
 /// The media type without its parameters, lower-cased.
-pub(super) fn content_type(headers: &HeaderMap) -> Option<String> {
+pub(in crate::http) fn content_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     (!kind.is_empty()).then_some(kind)

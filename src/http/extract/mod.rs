@@ -2,18 +2,22 @@
 
 mod client;
 mod form;
+mod idempotency;
 mod json;
 mod owned;
 mod page;
 mod path;
 mod raw;
 mod session;
+mod webhook;
 
 pub(super) use client::ClientAddress;
 pub(super) use form::{Fields, Form};
-pub(super) use json::{MaybeJson, ValidJson};
+pub(super) use idempotency::{IDEMPOTENCY_KEY, idempotency_key};
+pub(super) use json::{MaybeJson, ValidJson, body_bytes, content_type};
 pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
 pub(super) use path::{Path, path_id, path_text};
 pub(super) use raw::RawBody;
 pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};
+pub(super) use webhook::OwnedWebhook;

@@ -9,10 +9,12 @@
 //! 7. cross-site check: a browser's write from another site is refused before authentication
 //! 8. body idle timeout
 //! 9. deadline (per group of routes)
+//! 10. writes with a key are answered once (all but purchases, whose script does that)
 
 mod body;
 mod cross_site;
 mod deadline;
+mod idempotency;
 mod request_id;
 
 use std::net::IpAddr;
@@ -26,6 +28,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 pub(super) use body::idle_timeout;
 pub(super) use cross_site::refuse_cross_site;
 pub(super) use deadline::{Deadline, enforce_deadline};
+pub(super) use idempotency::answer_once;
 pub(super) use request_id::{RequestId, identify};
 
 use super::problem::Problem;

@@ -29,7 +29,13 @@ pub(in crate::http) struct OrderItem {
     price_minor: i64,
     /// ISO 4217.
     currency: &'static str,
+    /// CONFIRMED, `PENDING_PAYMENT`, CANCELLED or EXPIRED.
     status: &'static str,
+    /// Units of it that went back to stock.
+    returned: u32,
+    /// When an unpaid one runs out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<DateTime<Utc>>,
     /// When it was booked.
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -48,6 +54,8 @@ impl From<Order> for OrderItem {
             price_minor: order.price.minor,
             currency: order.price.currency.code(),
             status: order.status.as_str(),
+            returned: order.returned,
+            expires_at: order.expires_at,
             created_at: order.created_at,
             updated_at: order.updated_at,
         }

@@ -4,23 +4,24 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Duration, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::plan::{PlanForm, moment, plan};
 use crate::app::AppState;
 use crate::catalogue::{EventDraft, EventEdit};
 use crate::domain::event::{Event, SalePhase};
 use crate::error::{Code, Error};
 use crate::http::auth::MessageBody;
 use crate::http::extract::{Form, OwnedEvent, Paged, Seller, next_cursor};
+use crate::http::plan::PlanBody;
 use crate::http::problem::{Answer, ProblemBody};
-use crate::store::mongo::events::PlanChange;
 
 const TITLE_CHARS: std::ops::RangeInclusive<usize> = 1..=200;
 const DESCRIPTION_CHARS: std::ops::RangeInclusive<usize> = 1..=5000;
 const BANNER_CHARS: std::ops::RangeInclusive<usize> = 1..=2048;
 /// Clocks differ, and forms take time to fill in.
-const PAST_TOLERANCE: Duration = Duration::minutes(10);
+pub(super) const PAST_TOLERANCE: Duration = Duration::minutes(10);
 
 /// An event, for its seller.
 #[derive(Debug, Serialize, ToSchema)]
@@ -31,7 +32,8 @@ struct EventItem {
     slug: String,
     event_name: String,
     description: String,
-    scheduled_at: DateTime<Utc>,
+    #[serde(flatten)]
+    plan: PlanBody,
     is_live: bool,
     /// DRAFT, OPENING, LIVE, STOPPED or SETTLED.
     sale_phase: &'static str,
@@ -43,12 +45,12 @@ struct EventItem {
 impl From<Event> for EventItem {
     fn from(event: Event) -> Self {
         Self {
+            plan: PlanBody::from(&event),
             id: event.id.to_string(),
             seller_id: event.seller.to_string(),
             slug: event.slug,
             event_name: event.name,
             description: event.description,
-            scheduled_at: event.scheduled_at,
             is_live: event.phase == SalePhase::Live,
             sale_phase: event.phase.as_str(),
             image_banner: event.banner_url,
@@ -59,7 +61,8 @@ impl From<Event> for EventItem {
 }
 
 /// A form with a banner.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "documents the form")]
 pub(in crate::http) struct EventForm {
     /// 1 to 200 characters.
@@ -67,11 +70,12 @@ pub(in crate::http) struct EventForm {
     /// 1 to 5000 characters.
     description: String,
     /// RFC 3339 with an offset, not in the past.
-    #[schema(rename = "scheduledAt")]
     scheduled_at: DateTime<Utc>,
     /// JPEG or PNG, at most 5 MiB and 5000x5000.
-    #[schema(rename = "imageBanner", format = Binary, value_type = String)]
+    #[schema(format = Binary, value_type = String)]
     image_banner: Vec<u8>,
+    #[serde(flatten)]
+    plan: PlanForm,
 }
 
 /// A new event.
@@ -106,21 +110,20 @@ pub(in crate::http) async fn create_event(
     let description = fields.require("description", description);
     let scheduled_at = fields.parse("scheduledAt", |text| schedule(text, now));
     let scheduled_at = fields.require("scheduledAt", scheduled_at);
+    let plan = plan(&mut fields, scheduled_at, None, now);
     fields.finish()?;
     let banner = banner.ok_or_else(|| Error::refused(Code::ImageRejected, "imageBanner file is required"))?;
     let (Some(title), Some(description), Some(scheduled_at)) = (title, description, scheduled_at) else {
         return Err(Error::invalid("title", "is required").into());
     };
-    let draft = EventDraft { title, description, scheduled_at, banner, plan: PlanChange::default() };
+    let draft = EventDraft { title, description, scheduled_at, banner, plan };
     let id = app.catalogue().create_event(session.user(), draft).await?;
     let body = EventCreatedBody { message: "event created successfully", event_id: id.to_string() };
     Ok((StatusCode::CREATED, Json(body)))
 }
 
 fn schedule(text: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, &'static str> {
-    let at = DateTime::parse_from_rfc3339(text)
-        .map_err(|_| "must be an RFC 3339 time with an offset, such as 2030-01-31T18:00:00+05:30")?
-        .with_timezone(&Utc);
+    let at = moment(text)?;
     if at < now - PAST_TOLERANCE { Err("must not be in the past") } else { Ok(at) }
 }
 
@@ -168,7 +171,8 @@ pub(in crate::http) async fn show_own_event(OwnedEvent { event }: OwnedEvent) ->
 }
 
 /// A change; fields that are left out stay as they are.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "documents the body")]
 pub(in crate::http) struct EventEditRequest {
     /// 1 to 200 characters.
@@ -176,14 +180,14 @@ pub(in crate::http) struct EventEditRequest {
     /// 1 to 5000 characters.
     description: Option<String>,
     /// RFC 3339 with an offset, not in the past.
-    #[schema(rename = "scheduledAt")]
     scheduled_at: Option<DateTime<Utc>>,
     /// The address of a banner that the seller keeps elsewhere; 1 to 2048 characters.
-    #[schema(rename = "imageBanner")]
     image_banner: Option<String>,
+    #[serde(flatten)]
+    plan: PlanForm,
 }
 
-/// Changes an event, also while its sale runs.
+/// Changes an event, also while its sale runs; but for what the sale is opened with, which cannot change from then on.
 #[utoipa::path(put, path = "/api/seller/events/update/{id}", tag = "seller", request_body = EventEditRequest,
     params(("id" = String, Path, description = "Event id")), responses(
     (status = 200, description = "Changed", body = MessageBody),
@@ -191,6 +195,7 @@ pub(in crate::http) struct EventEditRequest {
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a seller", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
+    (status = 409, description = "The sale was opened with another plan", body = ProblemBody),
     (status = 415, description = "Not a form or JSON", body = ProblemBody),
     (status = 503, description = "The database is away", body = ProblemBody)))]
 pub(in crate::http) async fn update_event(
@@ -200,15 +205,16 @@ pub(in crate::http) async fn update_event(
 ) -> Answer<Json<MessageBody>> {
     let now = app.clock().now();
     let mut fields = form.fields();
+    let scheduled_at = fields.parse("scheduledAt", |text| schedule(text, now));
     let edit = EventEdit {
         title: fields.text("title", TITLE_CHARS),
         description: fields.text("description", DESCRIPTION_CHARS),
-        scheduled_at: fields.parse("scheduledAt", |text| schedule(text, now)),
+        scheduled_at,
         banner_url: fields.text("imageBanner", BANNER_CHARS),
-        plan: PlanChange::default(),
+        plan: plan(&mut fields, scheduled_at, Some(&event), now),
     };
     fields.finish()?;
-    if edit.title.is_none() && edit.description.is_none() && edit.scheduled_at.is_none() && edit.banner_url.is_none() {
+    if edit == EventEdit::default() {
         return Err(Error::refused(Code::ValidationFailed, "no fields provided for update").into());
     }
     app.catalogue().edit_event(event.id, edit).await?;

@@ -25,7 +25,7 @@ const UNKNOWN: &str = "product not found";
 #[derive(Debug, Deserialize)]
 pub(in crate::http) struct ProductPath {
     #[serde(rename = "productId")]
-    product: String,
+    pub(super) product: String,
 }
 
 /// A product, for its seller.

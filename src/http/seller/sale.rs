@@ -6,12 +6,15 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::AppState;
+use crate::domain::schedule::ScheduleProblem;
 use crate::http::auth::MessageBody;
 use crate::http::extract::{OwnedEvent, OwnedSale};
+use crate::http::plan::PlanBody;
 use crate::http::problem::{Answer, ProblemBody};
 
 /// An opened sale.
@@ -29,7 +32,7 @@ pub(in crate::http) struct OpenedBody {
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not an approved seller", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
-    (status = 409, description = "The sale is not NOT_STARTED, is being opened, or has no products", body = ProblemBody),
+    (status = 409, description = "The sale is not NOT_STARTED, is being opened, has no products, or its end has passed", body = ProblemBody),
     (status = 503, description = "A store is away, or not safe enough; the sale can be opened again", body = ProblemBody)))]
 pub(in crate::http) async fn open_sale(
     State(app): State<AppState>,
@@ -145,6 +148,35 @@ pub(in crate::http) struct SaleBody {
     /// Present if the live store had lost something of this sale: what happened, and whether it can be resumed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<HeldBody>,
+    /// What it does by itself.
+    schedule: ScheduleBody,
+}
+
+/// What a sale does by itself, and what stands in the way.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ScheduleBody {
+    #[serde(flatten)]
+    plan: PlanBody,
+    /// Present if the sale should have opened by itself and could not; it is tried again every few seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<ScheduleProblemBody>,
+}
+
+/// Why a sale has not opened by itself.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ScheduleProblemBody {
+    /// The code that opening it by hand would be refused with.
+    code: String,
+    /// A sentence.
+    message: String,
+    /// Since when this is the reason.
+    since: DateTime<Utc>,
+}
+
+impl From<ScheduleProblem> for ScheduleProblemBody {
+    fn from(problem: ScheduleProblem) -> Self {
+        Self { code: problem.code, message: problem.message, since: problem.since }
+    }
 }
 
 /// Why a sale is held.
@@ -176,6 +208,7 @@ pub(in crate::http) async fn show_sale(
         reservations: view.reservations,
         products: view.products,
         orders: view.orders,
+        schedule: ScheduleBody { plan: PlanBody::from(&event), problem: view.problem.map(ScheduleProblemBody::from) },
         held: view.held.map(|held| HeldBody { blocking: held.blocking, reason: held.reason }),
     }))
 }

@@ -19,7 +19,7 @@ impl<L: Link> Live<L> {
             .key(self.keys.product(product, event))
             .key(self.keys.operations(event))
             .key(self.keys.product_keys(event))
-            .arg(operation)
+            .arg(format!("restock {product} {operation}"))
             .arg(units)
             .arg(UNITS_MAX);
         let reply = self.invoke("restock", &call).await?;

@@ -105,6 +105,7 @@ impl<L: Link> Live<L> {
             .key(self.keys.held(nobody))
             .arg("NOT_STARTED")
             .arg("")
+            .arg("")
             .arg("NEVER");
         self.invoke("probe", &call).await.map(|_| ())
     }

@@ -17,6 +17,8 @@ pub enum Transitioned {
     TokenLost(SaleStatus),
     /// The sale is held until it is repaired.
     Held(SaleStatus),
+    /// The moment has not come, by the live store's clock.
+    TooEarly(SaleStatus),
 }
 
 impl<L: Link> Live<L> {
@@ -30,12 +32,28 @@ impl<L: Link> Live<L> {
         action: SaleAction,
         token: Option<&OpeningToken>,
     ) -> Result<Transitioned> {
+        self.transition_not_before(event, action, token, None).await
+    }
+
+    /// As [`Self::transition`], but not before a moment of the live store's clock, in milliseconds since 1970: a process
+    /// whose own clock is wrong does nothing early.
+    ///
+    /// # Errors
+    /// When the live store does not answer; the status may or may not have changed.
+    pub async fn transition_not_before(
+        &self,
+        event: EventId,
+        action: SaleAction,
+        token: Option<&OpeningToken>,
+        not_before_ms: Option<i64>,
+    ) -> Result<Transitioned> {
         let mut call = self.scripts.transition.prepare_invoke();
         call.key(self.keys.status(event))
             .key(self.keys.opening(event))
             .key(self.keys.held(event))
             .arg(action.target().as_str())
-            .arg(token.map_or("", OpeningToken::as_str));
+            .arg(token.map_or("", OpeningToken::as_str))
+            .arg(not_before_ms.map(|at| at.to_string()).unwrap_or_default());
         for source in action.sources() {
             call.arg(source.as_str());
         }
@@ -45,6 +63,7 @@ impl<L: Link> Live<L> {
             "REFUSED" => Ok(Transitioned::Refused(reply.status(1)?)),
             "TOKEN_LOST" => Ok(Transitioned::TokenLost(reply.status(1)?)),
             "HELD" => Ok(Transitioned::Held(reply.status(1)?)),
+            "TOO_EARLY" => Ok(Transitioned::TooEarly(reply.status(1)?)),
             _ => Err(reply.damaged("unknown tag")),
         }
     }
@@ -55,13 +74,20 @@ impl<L: Link> Live<L> {
     /// When the live store does not answer, or holds no status that we know.
     pub async fn status(&self, event: EventId) -> Result<SaleStatus> {
         let key = self.keys.status(event);
-        let text: Option<String> = self.query("reading a sale's status", redis::cmd("GET").arg(key)).await?;
-        match text {
-            None => Ok(SaleStatus::NotStarted),
-            Some(text) => {
-                SaleStatus::parse(&text).ok_or(Error::Damaged { doing: "reading a sale's status", detail: text })
-            }
-        }
+        let doing = "reading a sale's status";
+        parse_status(doing, self.query(doing, redis::cmd("GET").arg(key)).await?)
+    }
+
+    /// The sale's status, and the live store's time in milliseconds since 1970, in one round trip.
+    ///
+    /// # Errors
+    /// When the live store does not answer, or holds no status that we know.
+    pub async fn status_and_time(&self, event: EventId) -> Result<(SaleStatus, i64)> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("GET").arg(self.keys.status(event)).cmd("TIME");
+        let doing = "reading a sale's status and the time";
+        let (text, time): (Option<String>, (i64, i64)) = self.query_all(doing, &pipeline).await?;
+        Ok((parse_status(doing, text)?, time.0 * 1_000 + time.1 / 1_000))
     }
 
     /// Lets the stopped status of a settled sale expire.
@@ -71,5 +97,12 @@ impl<L: Link> Live<L> {
     pub async fn expire_status(&self, event: EventId, ttl_s: u64) -> Result<()> {
         let key = self.keys.status(event);
         self.query("expiring a stopped status", redis::cmd("EXPIRE").arg(key).arg(ttl_s)).await
+    }
+}
+
+pub(super) fn parse_status(doing: &'static str, text: Option<String>) -> Result<SaleStatus> {
+    match text {
+        None => Ok(SaleStatus::NotStarted),
+        Some(text) => SaleStatus::parse(&text).ok_or(Error::Damaged { doing, detail: text }),
     }
 }

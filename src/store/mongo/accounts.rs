@@ -1,8 +1,10 @@
 //! Collection `users`.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bson::{DateTime, doc, oid::ObjectId};
+use futures::TryStreamExt;
 use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
@@ -76,6 +78,12 @@ impl From<&Account> for AccountDocument {
     }
 }
 
+#[derive(Debug, Deserialize)]
+struct IdOnly {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+}
+
 /// Who may sign in. `emailId` is unique.
 #[derive(Debug)]
 pub struct Accounts {
@@ -122,6 +130,25 @@ impl Accounts {
     /// When the database does not answer.
     pub async fn standing(&self, id: UserId) -> Result<Option<Standing>> {
         Ok(self.by_id(id).await?.map(|account| account.standing))
+    }
+
+    /// Which of these accounts are active and approved.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn approved_among(&self, ids: &[UserId]) -> Result<HashSet<UserId>> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let mut ids: Vec<_> = ids.iter().map(|id| ObjectId::from_bytes(id.bytes())).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let filter = doc! { "_id": { "$in": ids }, "isActive": true, "isApproved": true };
+        let documents = self.collection.clone_with_type::<IdOnly>();
+        let find = documents.find(filter).projection(doc! { "_id": 1 });
+        let found: Vec<IdOnly> =
+            within(self.deadline, "reading accounts", async { find.await?.try_collect().await }).await?;
+        Ok(found.into_iter().map(|account| UserId::from_bytes(account.id.bytes())).collect())
     }
 
     /// Blocks or unblocks an account, and returns it as it is then.

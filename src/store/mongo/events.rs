@@ -183,15 +183,15 @@ impl PlanChange {
 /// Events.
 #[derive(Debug)]
 pub struct Events {
-    collection: Collection<EventDocument>,
-    deadline: Duration,
+    pub(super) collection: Collection<EventDocument>,
+    pub(super) deadline: Duration,
 }
 
-fn by_id(id: EventId) -> Document {
+pub(super) fn by_id(id: EventId) -> Document {
     doc! { "_id": ObjectId::from_bytes(id.bytes()), "deletedAt": null }
 }
 
-fn in_phases(phases: &[SalePhase]) -> Document {
+pub(super) fn in_phases(phases: &[SalePhase]) -> Document {
     doc! { "$in": phases.iter().map(|phase| phase.as_str()).collect::<Vec<_>>() }
 }
 
@@ -246,7 +246,7 @@ impl Events {
         self.list(doc! { "salePhase": in_phases(phases), "deletedAt": null }, page).await
     }
 
-    async fn list(&self, filter: Document, page: Page) -> Result<Listed<Event>> {
+    pub(super) async fn list(&self, filter: Document, page: Page) -> Result<Listed<Event>> {
         let (collection, deadline) = (&self.collection, self.deadline);
         let rows = query::page(collection, deadline, "listing events", filter, Order::OldestFirst, page).await?;
         let rows = rows.into_iter().map(Event::try_from).collect::<Result<Vec<_>>>()?;
@@ -278,11 +278,16 @@ impl Events {
         }
         let mut filter = by_id(id);
         let plan = change.plan.set();
+        let replanned = !plan.is_empty() || change.scheduled_at.is_some();
         if !plan.is_empty() {
             filter.insert("salePhase", SalePhase::Draft.as_str());
             set.extend(plan);
         }
-        let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
+        let mut change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
+        if replanned {
+            // What stood in the way of the plan before says nothing of this one.
+            change.insert("$unset", doc! { "scheduleProblem": "", "scheduleRetryAt": "" });
+        }
         let call = self.collection.find_one_and_update(filter, change).return_document(ReturnDocument::Before);
         within(self.deadline, "changing an event", call).await?.map(Event::try_from).transpose()
     }

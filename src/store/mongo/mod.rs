@@ -7,6 +7,7 @@ pub mod audit;
 pub mod dead_letters;
 mod error;
 pub mod events;
+pub mod idempotency;
 pub mod indexes;
 pub mod leases;
 pub mod media_ledger;
@@ -21,8 +22,10 @@ pub mod restocks;
 pub mod returns;
 pub mod revocations;
 pub mod sandbox_intents;
+mod schedule;
 pub mod server;
 pub mod verifications;
+pub mod webhooks;
 
 use std::time::Duration;
 
@@ -34,6 +37,12 @@ use secrecy::ExposeSecret;
 use crate::config;
 use crate::error::{Dependency, Error, Result};
 use error::within;
+
+/// How long messages to sellers, and what became of them, can be looked at and sent again.
+const MESSAGES_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How long the answer to a request with a key is given again.
+const ANSWERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The durable store.
 #[derive(Debug)]
@@ -71,6 +80,16 @@ pub struct Mongo {
     pub leases: leases::Leases,
     /// Images that are to be deleted.
     pub media_ledger: media_ledger::MediaLedger,
+    /// Where sellers are told.
+    pub webhook_endpoints: webhooks::Endpoints,
+    /// What sellers are told.
+    pub webhook_messages: webhooks::Messages,
+    /// Messages on their way.
+    pub webhook_deliveries: webhooks::Deliveries,
+    /// Requests that are answered once.
+    pub requests: idempotency::Requests,
+    /// Changes of settled orders that sellers have not been told of.
+    pub untold_orders: webhooks::UntoldOrders,
 }
 
 impl Mongo {
@@ -114,6 +133,11 @@ impl Mongo {
             audit: audit::Audit::new(database, deadline),
             leases: leases::Leases::new(database, deadline),
             media_ledger: media_ledger::MediaLedger::new(database, deadline),
+            webhook_endpoints: webhooks::Endpoints::new(database, deadline),
+            webhook_messages: webhooks::Messages::new(database, deadline, MESSAGES_KEPT),
+            webhook_deliveries: webhooks::Deliveries::new(database, deadline, MESSAGES_KEPT),
+            requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
+            untold_orders: webhooks::UntoldOrders::new(database, deadline),
             client,
             database: database.clone(),
             deadline,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{unreadable, within};
 use super::query::{self, Order as ListOrder};
+use super::webhooks::mark;
 use crate::domain::ids::{EventId, OrderId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::order::{Order, OrderStatus};
@@ -252,7 +253,7 @@ impl Orders {
         }))
     }
 
-    /// The order that settled a buyer's reservation of a product.
+    /// A buyer's order of a product: the one that has units or waits for payment, else the newest.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -260,8 +261,16 @@ impl Orders {
         let mut filter = of_event(event);
         filter.insert("userId", ObjectId::from_bytes(user.bytes()));
         filter.insert("productId", ObjectId::from_bytes(product.bytes()));
-        let call = self.collection.find_one(filter).sort(doc! { "createdAt": -1 });
-        within(self.deadline, "reading an order", call).await?.map(Order::try_from).transpose()
+        let mut lasting = filter.clone();
+        lasting
+            .insert("status", doc! { "$in": [OrderStatus::Confirmed.as_str(), OrderStatus::PendingPayment.as_str()] });
+        for filter in [lasting, filter] {
+            let call = self.collection.find_one(filter).sort(doc! { "createdAt": -1 });
+            if let Some(found) = within(self.deadline, "reading an order", call).await? {
+                return found.try_into().map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// An event's orders, summed per status and currency. Sums are of integers.
@@ -383,13 +392,14 @@ impl Orders {
     }
 
     /// Changes an order whose reservation no live store has any more: only from the revision before; false if it is in
-    /// another one.
+    /// another one. The change is marked, in the same write, as one that its seller is to be told of.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn change(&self, after: &Reservation) -> Result<bool> {
         let before = doc! { "reservationId": &after.id, "revision": i64::from(after.revision) - 1 };
-        let call = self.collection.update_one(before, doc! { "$set": state_of(after) });
+        let change = doc! { "$set": state_of(after), "$push": { "untold": mark(after) } };
+        let call = self.collection.update_one(before, change);
         Ok(within(self.deadline, "changing an order", call).await?.matched_count == 1)
     }
 

@@ -65,6 +65,13 @@ impl TestApp {
         Self { running, config }
     }
 
+    /// As [`Self::with`], with a clock of the test's own.
+    pub async fn with_clock(config: Config, clock: Arc<dyn orbit::domain::clock::Clock>) -> Self {
+        orbit::telemetry::logs::start(&config.log);
+        let running = App::start_with_clock(config.clone(), clock).await.unwrap();
+        Self { running, config }
+    }
+
     /// A second process of the same service: the same stores, another port.
     pub async fn second(&self) -> Self {
         Self::with(self.config.clone()).await
@@ -194,11 +201,11 @@ pub fn business() -> serde_json::Value {
     })
 }
 
-/// Awaits a condition: asks again until it holds, and fails after ten seconds with what was awaited.
+/// Awaits a condition: asks again until it holds, and fails after thirty seconds with what was awaited.
 pub async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "not within ten seconds: {what}");
+        assert!(tokio::time::Instant::now() < deadline, "not within thirty seconds: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

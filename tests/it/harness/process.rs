@@ -85,6 +85,7 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("LIVE__DURABILITY", config.live.durability.as_str().to_owned()),
         set("SALE__OPENING_TTL_MS", config.sale.opening_ttl_ms.to_string()),
         set("SALE__RECOVERY_INTERVAL_MS", config.sale.recovery_interval_ms.to_string()),
+        set("SALE__SCHEDULE_INTERVAL_MS", config.sale.schedule_interval_ms.to_string()),
         set("SALE__DRAIN_INTERVAL_MS", config.sale.drain_interval_ms.to_string()),
         set("SALE__DRAIN_TAKEOVER_MS", config.sale.drain_takeover_ms.to_string()),
         set("SALE__LEASE_TTL_MS", config.sale.lease_ttl_ms.to_string()),
@@ -96,6 +97,12 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("ACCOUNTS__DATA_KEY", config.accounts.data_key.expose_secret().to_owned()),
         set("PAYMENT__GATEWAY", payment.gateway.as_str().to_owned()),
         set("PAYMENT__RECONCILE_INTERVAL_MS", payment.reconcile_interval_ms.to_string()),
+        set("WEBHOOKS__ALLOW_HTTP", config.webhooks.allow_http.to_string()),
+        set("WEBHOOKS__ALLOW_PRIVATE", config.webhooks.allow_private.to_string()),
+        set("WEBHOOKS__POLL_INTERVAL_MS", config.webhooks.poll_interval_ms.to_string()),
+        set("WEBHOOKS__LISTENERS_KNOWN_FOR_MS", config.webhooks.listeners_known_for_ms.to_string()),
+        set("WEBHOOKS__ATTEMPT_DEADLINE_MS", config.webhooks.attempt_deadline_ms.to_string()),
+        set("WEBHOOKS__CLAIM_TTL_MS", config.webhooks.claim_ttl_ms.to_string()),
         set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
     ]
 }

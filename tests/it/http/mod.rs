@@ -5,6 +5,7 @@ mod browsers;
 mod connections;
 mod dependencies;
 mod health;
+mod idempotency;
 mod process;
 mod routes;
 

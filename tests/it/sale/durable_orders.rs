@@ -60,7 +60,7 @@ async fn entries_that_a_dead_process_had_in_hand_are_kept_until_another_has_writ
     assert!(journal_length(&app, &sale).await <= 100);
     // The dead process was only slow, and confirms late: nothing changes.
     let late: Vec<_> = in_hand.entries.iter().map(|entry| entry.id).collect();
-    live.confirm_journal(event, &late).await.unwrap();
+    live.acknowledge(event, &late).await.unwrap();
     sale.assert_sound(app.app()).await;
     sale.control("End").await.expect(200);
     sale.assert_sound(app.app()).await;
@@ -111,6 +111,10 @@ async fn an_older_state_of_a_reservation_never_overwrites_a_newer_one() {
     let sale = app.live_sale(1, 10).await;
     let orders = &app.app().mongo().orders;
     let state = |revision, status| Reservation {
+        expires_at_ms: None,
+        returned: if status == OrderStatus::Cancelled { 1 } else { 0 },
+        slot_kept: false,
+        operation: String::new(),
         id: "one reservation".to_owned(),
         user: UserId::from_bytes(new_id()),
         product: product_id(&sale, 0),

@@ -1,11 +1,13 @@
 //! The live sale.
 
+mod cancellation;
 mod check;
 mod crashes;
 mod durability;
 mod durable_orders;
 mod faults;
 mod first;
+mod holds;
 mod large;
 mod lifecycle;
 mod load;
@@ -13,6 +15,8 @@ mod opening;
 mod outages;
 mod races;
 mod recovery;
+mod restocking;
+mod schedule;
 mod scripts;
 mod settlement;
 
@@ -27,6 +31,7 @@ use orbit::domain::ids::{EventId, ProductId, UserId};
 use orbit::domain::money::{self, Money};
 use orbit::domain::product::Product;
 use orbit::domain::reservation::{ReserveOutcome, ReserveRequest};
+use orbit::store::mongo::events::{EventChange, PlanChange};
 use orbit::store::mongo::new_id;
 
 use crate::harness::{self, Actor, LiveSale, Reply, TestApp};
@@ -111,6 +116,20 @@ async fn stock_up(app: &TestApp, sale: &LiveSale, count: usize, units: u32) -> V
         .collect::<Vec<()>>()
         .await;
     ids
+}
+
+/// Lets the event's sale open on these terms.
+async fn agree(app: &App, sale: &LiveSale, plan: PlanChange) {
+    let change = EventChange { plan, ..EventChange::default() };
+    app.mongo().events.update(event_id(sale), &change).await.unwrap().unwrap();
+}
+
+/// A live sale whose reservations are to be paid within so many seconds.
+async fn unpaid_sale(app: &TestApp, products: usize, units: u32, window_s: u32) -> LiveSale {
+    let sale = prepared_large(app, products, units).await;
+    agree(app.app(), &sale, PlanChange { payment_window_s: Some(window_s), ..PlanChange::default() }).await;
+    sale.control("Live").await.expect(200);
+    sale
 }
 
 /// The same sale, its seller speaking to another process.

@@ -88,11 +88,11 @@ async fn requests_with_one_idempotency_key_are_one_purchase_and_all_get_its_answ
     assert_eq!(tally(&replies), counts(&[("201", 20)]));
     assert!(replies.iter().all(|reply| reply.body == replies[0].body), "{replies:?}");
     assert_eq!(stock(&app, &sale, 0).await, 99);
-    // Another key, or another quantity, is another purchase, and the buyer has one already.
+    // Another key is another purchase, and the buyer has one already. The same key with another quantity is a mistake.
     let other = buyer.request(Method::POST, &sale.purchase(0)).header("idempotency-key", "another-click");
     Actor::send(other).await.refused(409, "already_booked");
     let other = buyer.request(Method::POST, &sale.purchase(0)).header("idempotency-key", "one-click");
-    Actor::send(other.json(&json!({ "quantity": 2 }))).await.refused(409, "already_booked");
+    Actor::send(other.json(&json!({ "quantity": 2 }))).await.refused(422, "idempotency_key_reused");
     sale.assert_sound(app.app()).await;
     second.running.stop().await;
     app.finish().await;

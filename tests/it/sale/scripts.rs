@@ -8,7 +8,7 @@ use orbit::domain::page::Page;
 use orbit::domain::sale::{SaleAction, SaleStatus};
 use orbit::store::live::keys::Keys;
 use orbit::store::live::scripts::SOURCES;
-use orbit::store::live::{OpeningToken, Projected, Removed, Transitioned};
+use orbit::store::live::{OpeningToken, Projected, Projecting, Removed, Transitioned};
 use orbit::store::mongo::new_id;
 use orbit::supervisor::RedisServer;
 
@@ -28,10 +28,10 @@ async fn reserve(app: &TestApp, sale: &LiveSale, quantity: &str) -> Result<Vec<S
     let (event, product, user) = (event_id(sale), product_id(sale, 0), UserId::from_bytes(new_id()));
     let keys = app.app().live().keys();
     let mut call = redis::cmd("EVAL");
-    call.arg(source("reserve")).arg(7);
+    call.arg(source("reserve")).arg(8);
     call.arg(keys.status(event)).arg(keys.product(product, event)).arg(keys.booking(user, product, event));
     call.arg(keys.winners(event, product)).arg(keys.bookings(event)).arg(keys.product_keys(event));
-    call.arg(keys.journal(event));
+    call.arg(keys.journal(event)).arg(keys.holds(event));
     call.arg(user.to_string()).arg(product.to_string()).arg(event.to_string());
     call.arg(uuid::Uuid::now_v7().to_string()).arg(quantity).arg("");
     call.query_async(&mut live_store(app.config()).await).await
@@ -82,8 +82,9 @@ fn documented_tags(text: &str) -> Vec<&str> {
 /// The tags that a script's code returns.
 fn returned_tags(text: &str) -> Vec<&str> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("--"));
-    let tags = code.filter_map(|line| line.split_once("return {'")).filter_map(|(_, rest)| rest.split('\'').next());
-    tags.collect()
+    let starts = ["return {'", "tell('", "tag = '"];
+    let parts = code.flat_map(|line| starts.into_iter().filter_map(move |start| line.split_once(start)));
+    parts.filter_map(|(_, rest)| rest.split('\'').next()).collect()
 }
 
 #[test]
@@ -125,6 +126,8 @@ async fn all_keys_of_an_event_share_a_slot_and_events_are_spread() {
             keys.catalogue(event),
             keys.journal(event),
             keys.held(event),
+            keys.holds(event),
+            keys.operations(event),
         ];
         let mut of_event = Vec::new();
         for key in all {
@@ -148,22 +151,34 @@ async fn project_writes_nothing_under_a_token_that_is_not_good_or_into_a_sale_th
     let products = app.app().mongo().products.of_event(event, Page { limit: 10, after: None }).await.unwrap().items;
     let (token, other) = (OpeningToken::random(), OpeningToken::random());
 
-    assert_eq!(live.project(event, &products, &token, 5_000).await.unwrap(), Projected::TokenLost);
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &token, 5_000).await.unwrap(),
+        Projected::TokenLost
+    );
     assert!(contents(&app, &sale).await.is_empty());
 
     assert!(live.take_opening(event, &other, 20_000).await.unwrap());
     assert!(!live.take_opening(event, &token, 20_000).await.unwrap(), "there is one opener");
     let before = contents(&app, &sale).await;
-    assert_eq!(live.project(event, &products, &token, 5_000).await.unwrap(), Projected::TokenLost);
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &token, 5_000).await.unwrap(),
+        Projected::TokenLost
+    );
     assert_eq!(contents(&app, &sale).await, before);
     assert_eq!(
         live.transition(event, SaleAction::Live, Some(&token)).await.unwrap(),
         Transitioned::TokenLost(SaleStatus::NotStarted)
     );
-    assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Written(2));
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+        Projected::Written(2)
+    );
     // Twice, because its first answer was lost, changes nothing.
     let before = contents(&app, &sale).await;
-    assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Written(2));
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+        Projected::Written(2)
+    );
     assert_eq!(contents(&app, &sale).await, before);
     live.release_opening(event, &token).await.unwrap();
     assert!(live.opening_taken(event).await.unwrap(), "only its holder can give the token back");
@@ -179,7 +194,10 @@ async fn project_writes_nothing_under_a_token_that_is_not_good_or_into_a_sale_th
         ("End", SaleStatus::Stopped),
     ] {
         let before = contents(&app, &sale).await;
-        assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Started(status));
+        assert_eq!(
+            live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+            Projected::Started(status)
+        );
         assert_eq!(contents(&app, &sale).await, before, "{status}");
         sale.control(action).await.expect(200);
     }
@@ -215,7 +233,7 @@ async fn remove_removes_nothing_in_another_status_or_without_the_token() {
     let event = event_id(&sale);
     let products = app.app().mongo().products.of_event(event, Page { limit: 10, after: None }).await.unwrap().items;
     assert!(live.take_opening(event, &token, 20_000).await.unwrap());
-    live.project(event, &products, &token, 20_000).await.unwrap();
+    live.project(event, &products, &Projecting::default(), &token, 20_000).await.unwrap();
     let keys = [live.keys().product(product_id(&sale, 0), event)];
     let before = contents(&app, &sale).await;
     assert_eq!(live.remove_sale_keys(event, &keys, Some(&other)).await.unwrap(), Removed::TokenLost);

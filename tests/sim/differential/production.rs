@@ -87,6 +87,8 @@ fn reserve(random: &mut StdRng) -> Line {
 fn transition(random: &mut StdRng) -> Line {
     let (keys, event) = (keys(), event());
     let mut arguments = line(&[&pick(random, &STATUSES), &pick(random, &["", "", TOKENS[0], TOKENS[1]])]);
+    // Long ago, in three thousand years, and no moment at all: whatever the two clocks say, the answer is one.
+    arguments.push(pick(random, &["", "", "1", "99999999999999", "x"]));
     for _ in 0..random.random_range(0..3) {
         arguments.push(pick(random, &STATUSES));
     }

@@ -1,6 +1,6 @@
 //! Events, products, dead letters, leases and repairs, with the guards of their repositories.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -12,6 +12,7 @@ use orbit::domain::journal::EntryId;
 use orbit::domain::order::Order;
 use orbit::domain::page::{Cursor, Listed, Page};
 use orbit::domain::product::Product;
+use orbit::domain::restock::Restock;
 use orbit::store::mongo::audit::AuditEntry;
 
 use crate::clock::WallClock;
@@ -35,8 +36,12 @@ pub struct Database {
     products: BTreeMap<ProductId, Stamped<Product>>,
     /// In the order in which they were inserted.
     pub(super) orders: Vec<Order>,
+    /// Reservations whose orders were changed after their sale was settled.
+    pub(super) changed_as_orders: BTreeSet<String>,
     /// Whether `reservationId` is unique.
     pub(super) unique: bool,
+    /// By their operations.
+    pub(super) restocks: BTreeMap<String, Restock>,
     dead: BTreeMap<(EventId, String), String>,
     leases: BTreeMap<String, LeaseRecord>,
     repairs: Vec<AuditEntry>,
@@ -51,7 +56,9 @@ impl Database {
             events: BTreeMap::from([(event.id, Stamped { record: event, run: None })]),
             products: products.into_iter().map(|record| (record.id, Stamped { record, run: None })).collect(),
             orders: Vec::new(),
+            changed_as_orders: BTreeSet::new(),
             unique: true,
+            restocks: BTreeMap::new(),
             dead: BTreeMap::new(),
             leases: BTreeMap::new(),
             repairs: Vec::new(),

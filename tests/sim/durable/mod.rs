@@ -2,6 +2,7 @@
 
 mod database;
 mod orders;
+mod restocks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -12,10 +13,13 @@ use orbit::domain::account::Standing;
 use orbit::domain::event::{Event, SalePhase};
 use orbit::domain::ids::{EventId, ProductId, UserId};
 use orbit::domain::journal::EntryId;
+use orbit::domain::message::{Listener, Message};
 use orbit::domain::order::Order;
 use orbit::domain::page::{Listed, Page};
 use orbit::domain::product::Product;
 use orbit::domain::reservation::Reservation;
+use orbit::domain::restock::{Restock, RestockState};
+use orbit::domain::schedule::ScheduleProblem;
 use orbit::error::{Dependency, Error, Result};
 use orbit::sale::Durable;
 use orbit::store::mongo::audit::AuditEntry;
@@ -80,6 +84,36 @@ impl Durable for SimDurable {
     async fn events_settled_since(&self, since: DateTime<Utc>, page: Page) -> Result<Listed<Event>> {
         let wanted = move |event: &Event| event.phase == SalePhase::Settled && event.updated_at >= since;
         self.ask("listing events", move |database| database.events(page, wanted)).await
+    }
+
+    async fn due_to_open(&self, now: DateTime<Utc>, _limit: u32) -> Result<Vec<Event>> {
+        let due = move |event: &Event| {
+            event.phase == SalePhase::Draft
+                && event.auto_open
+                && event.scheduled_at <= now
+                && event.ends_at.is_none_or(|at| at > now)
+        };
+        let page = Page { limit: 100, after: None };
+        self.ask("finding sales to open", move |database| database.events(page, due).items).await
+    }
+
+    async fn due_to_end(&self, now: DateTime<Utc>, _limit: u32) -> Result<Vec<Event>> {
+        let due = move |event: &Event| event.phase == SalePhase::Live && event.ends_at.is_some_and(|at| at <= now);
+        let page = Page { limit: 100, after: None };
+        self.ask("finding sales to end", move |database| database.events(page, due).items).await
+    }
+
+    async fn record_unopened(
+        &self,
+        _id: EventId,
+        _problem: &ScheduleProblem,
+        _retry_at: DateTime<Utc>,
+    ) -> Result<bool> {
+        self.ask("remembering why a sale did not open", |_| false).await
+    }
+
+    async fn unopened(&self, _id: EventId) -> Result<Option<ScheduleProblem>> {
+        self.ask("reading why a sale did not open", |_| None).await
     }
 
     async fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> Result<bool> {
@@ -165,8 +199,54 @@ impl Durable for SimDurable {
         self.ask("listing orders", move |database| database.list_orders(event, page)).await
     }
 
+    async fn order(&self, reservation: &str) -> Result<Option<Order>> {
+        let reservation = reservation.to_owned();
+        self.ask("reading an order", move |database| database.order(&reservation)).await
+    }
+
+    async fn change_order(&self, after: &Reservation) -> Result<bool> {
+        let after = after.clone();
+        self.ask("changing an order", move |database| database.change_order(&after)).await
+    }
+
+    async fn overdue_orders(&self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Order>> {
+        self.ask("listing overdue orders", move |database| database.overdue_orders(before, limit)).await
+    }
+
+    async fn record_restock(&self, restock: &Restock) -> Result<Restock> {
+        let restock = restock.clone();
+        self.ask("recording a restocking", move |database| database.record_restock(restock)).await
+    }
+
+    async fn restock_applied(&self, restock: &Restock) -> Result<()> {
+        let restock = Restock { state: RestockState::Applied, ..restock.clone() };
+        self.ask("finishing a restocking", move |database| database.restock_applied(restock)).await
+    }
+
+    async fn discard_restock(&self, restock: &Restock) -> Result<()> {
+        let operation = restock.operation.clone();
+        self.ask("discarding a restocking", move |database| database.discard_restock(&operation)).await
+    }
+
+    async fn restocks(&self, _event: EventId, state: RestockState) -> Result<Vec<Restock>> {
+        self.ask("listing restockings", move |database| database.restocks(state)).await
+    }
+
+    async fn restocked(&self, _event: EventId) -> Result<HashMap<ProductId, i64>> {
+        self.ask("summing restockings", |database| database.restocked()).await
+    }
+
     async fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Result<Option<Order>> {
         self.ask("reading an order", move |database| database.order_of_buyer(event, product, user)).await
+    }
+
+    async fn listener(&self, _event: EventId) -> Result<Option<Listener>> {
+        // Nobody: messages to sellers decide nothing about a sale.
+        Ok(None)
+    }
+
+    async fn store_messages(&self, _messages: &[Message]) -> Result<()> {
+        Ok(())
     }
 
     async fn settles_once(&self) -> Result<bool> {

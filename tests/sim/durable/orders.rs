@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use orbit::domain::clock::Clock;
 use orbit::domain::ids::{EventId, OrderId, ProductId, UserId};
-use orbit::domain::order::Order;
+use orbit::domain::order::{Order, OrderStatus};
 use orbit::domain::page::{Cursor, Listed, Page};
 use orbit::domain::reservation::Reservation;
 use orbit::store::mongo::orders::Upserted;
@@ -27,9 +27,7 @@ impl Database {
         let now = self.clock.now();
         let same = |order: &&mut Order| order.reservation_id == reservation.id;
         if let Some(order) = self.orders.iter_mut().filter(same).find(|order| order.revision < reservation.revision) {
-            order.status = reservation.status;
-            order.revision = reservation.revision;
-            order.updated_at = now;
+            set(order, reservation, now);
             return;
         }
         if self.unique && self.orders.iter().any(|order| order.reservation_id == reservation.id) {
@@ -37,7 +35,7 @@ impl Database {
         }
         let mut id = [0; 12];
         id[4..].copy_from_slice(&(self.orders.len() as u64).to_be_bytes());
-        self.orders.push(Order {
+        let mut order = Order {
             id: OrderId::from_bytes(id),
             reservation_id: reservation.id.clone(),
             user: reservation.user,
@@ -50,7 +48,39 @@ impl Database {
             updated_at: now,
             revision: reservation.revision,
             idempotency_key: reservation.idempotency_key.clone(),
+            expires_at: None,
+            returned: 0,
+            slot_kept: false,
+            operation: String::new(),
+        };
+        set(&mut order, reservation, now);
+        self.orders.push(order);
+    }
+
+    pub fn order(&self, reservation: &str) -> Option<Order> {
+        self.orders.iter().find(|order| order.reservation_id == reservation).cloned()
+    }
+
+    pub fn change_order(&mut self, after: &Reservation) -> bool {
+        let now = self.clock.now();
+        let before = |order: &&mut Order| order.reservation_id == after.id && order.revision + 1 == after.revision;
+        let Some(order) = self.orders.iter_mut().find(before) else { return false };
+        set(order, after, now);
+        self.changes += 1;
+        self.changed_as_orders.insert(after.id.clone());
+        true
+    }
+
+    /// Whether the order was changed after its sale was settled: the live store never had that state.
+    pub fn was_changed_as_order(&self, reservation: &str) -> bool {
+        self.changed_as_orders.contains(reservation)
+    }
+
+    pub fn overdue_orders(&self, before: DateTime<Utc>, limit: u32) -> Vec<Order> {
+        let overdue = self.orders.iter().filter(|order| {
+            order.status == OrderStatus::PendingPayment && order.expires_at.is_some_and(|at| at < before)
         });
+        overdue.take(limit as usize).cloned().collect()
     }
 
     pub fn orders_of(&self, event: EventId) -> impl Iterator<Item = &Order> {
@@ -65,7 +95,7 @@ impl Database {
     pub fn units_per_product(&self, event: EventId) -> BTreeMap<ProductId, u64> {
         let mut units = BTreeMap::new();
         for order in self.orders_of(event) {
-            *units.entry(order.product).or_default() += u64::from(order.quantity);
+            *units.entry(order.product).or_default() += u64::from(order.units_held());
         }
         units
     }
@@ -85,6 +115,17 @@ impl Database {
 
     pub fn order_of_buyer(&self, event: EventId, product: ProductId, user: UserId) -> Option<Order> {
         let wanted = self.orders_of(event).filter(|order| order.product == product && order.user == user);
-        wanted.max_by_key(|order| order.created_at).cloned()
+        wanted.max_by_key(|order| (!order.status.over(), order.created_at)).cloned()
     }
+}
+
+/// What changes about an order.
+fn set(order: &mut Order, reservation: &Reservation, now: DateTime<Utc>) {
+    order.status = reservation.status;
+    order.expires_at = reservation.expires_at_ms.map(|at| DateTime::from_timestamp_millis(at).unwrap());
+    order.returned = reservation.returned;
+    order.slot_kept = reservation.slot_kept;
+    order.operation.clone_from(&reservation.operation);
+    order.revision = reservation.revision;
+    order.updated_at = now;
 }

@@ -16,9 +16,10 @@ pub fn hold(view: &View<'_>, bookings: &[Booking]) -> Verdict {
     let mut journalled = BTreeSet::new();
     for (id, fields) in journal.entries() {
         let reservation = reservation_id(fields).ok_or_else(|| format!("journal entry {id} names no reservation"))?;
-        let durable = view.is_order(&reservation);
+        let revision = text(fields, b"revision").map_or(1, |revision| revision.parse().unwrap());
+        let durable = view.database.order(&reservation).is_some_and(|order| order.revision >= revision);
         require(durable || !journal.is_acknowledged(GROUP, id), || {
-            format!("invariant 8: {reservation} is acknowledged in the journal and is no order")
+            format!("invariant 8: revision {revision} of {reservation} is acknowledged in the journal and is no order")
         })?;
         journalled.insert(reservation);
     }
@@ -32,7 +33,18 @@ pub fn hold(view: &View<'_>, bookings: &[Booking]) -> Verdict {
     Ok(())
 }
 
+/// The reservations that the journal still tells of.
+pub fn reservations(view: &View<'_>) -> Result<BTreeSet<String>, String> {
+    let key = view.catalogue.keys.journal(view.catalogue.id());
+    let Some(journal) = view.data.read::<Stream>(key.as_bytes())? else { return Ok(BTreeSet::new()) };
+    Ok(journal.entries().filter_map(|(_, fields)| reservation_id(fields)).collect())
+}
+
 fn reservation_id(fields: &[Bytes]) -> Option<String> {
-    let pair = fields.chunks_exact(2).find(|pair| pair[0] == b"reservationId")?;
+    text(fields, b"reservationId")
+}
+
+fn text(fields: &[Bytes], name: &[u8]) -> Option<String> {
+    let pair = fields.chunks_exact(2).find(|pair| pair[0] == name)?;
     Some(String::from_utf8_lossy(&pair[1]).into_owned())
 }

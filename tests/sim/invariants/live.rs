@@ -20,6 +20,15 @@ pub fn hold(view: &View<'_>, bookings: &[Booking]) -> Verdict {
     require(listed == there, || {
         format!("invariant 3: bookings and their index differ: {:?}", listed.symmetric_difference(&there))
     })?;
+    let held = view.sorted_set(&view.catalogue.keys.holds(view.catalogue.id()))?;
+    let unpaid: BTreeSet<String> = bookings
+        .iter()
+        .filter(|booking| booking.unpaid)
+        .map(|booking| format!("{}:{}", booking.product, booking.user))
+        .collect();
+    require(held == unpaid, || {
+        format!("invariant 6: holds and unpaid bookings differ: {:?}", held.symmetric_difference(&unpaid))
+    })?;
     view.catalogue.products.iter().try_for_each(|product| product_holds(view, bookings, product))
 }
 
@@ -27,12 +36,20 @@ fn product_holds(view: &View<'_>, bookings: &[Booking], product: &Product) -> Ve
     let (id, event) = (product.id, view.catalogue.id());
     let hash = view.hash(&view.catalogue.keys.product(id, event))?;
     let hash = hash.ok_or_else(|| format!("invariant 9: the sale runs without product {id}"))?;
-    let (stock, initial): (u64, u64) = (field(hash, "stock")?, field(hash, "initial")?);
-    let own: Vec<&Booking> = bookings.iter().filter(|booking| booking.product == id && booking.holds_units).collect();
-    let units: u64 = own.iter().map(|booking| booking.quantity).sum();
-    require(stock + units == initial && initial == u64::from(product.units), || {
-        format!("invariant 4: stock {stock} + reserved {units} = initial {initial} = {} units", product.units)
+    let (stock, initial, held): (u64, u64, u64) =
+        (field(hash, "stock")?, field(hash, "initial")?, field(hash, "held")?);
+    let restocked: i64 = field(hash, "restocked")?;
+    let own: Vec<&Booking> = bookings.iter().filter(|booking| booking.product == id && booking.takes_slot).collect();
+    let units: u64 = own.iter().map(|booking| booking.units).sum();
+    let there = initial.saturating_add_signed(restocked);
+    require(stock + units == there && initial == u64::from(product.units), || {
+        format!(
+            "invariant 4: stock {stock} + reserved {units} = initial {initial} + restocked {restocked}, and initial = {}",
+            product.units
+        )
     })?;
+    let unpaid: u64 = own.iter().filter(|booking| booking.unpaid).map(|booking| booking.units).sum();
+    require(held == unpaid, || format!("invariant 4: {held} units are held, and {unpaid} are unpaid"))?;
     let price: i64 = field(hash, "price")?;
     require(price == product.price.minor, || format!("invariant 5: a price of {price}"))?;
     for booking in &own {

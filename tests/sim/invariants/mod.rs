@@ -11,7 +11,7 @@ use orbit::domain::ids::{ProductId, UserId};
 
 use crate::durable::Database;
 use crate::ledger::Ledger;
-use crate::redis::{Hash, Keyspace, Set, Text};
+use crate::redis::{Hash, Keyspace, Set, SortedSet, Text};
 use crate::world::Catalogue;
 
 /// Both stores, and what really happened.
@@ -55,7 +55,10 @@ struct Booking {
     product: ProductId,
     quantity: u64,
     price_minor: i64,
-    holds_units: bool,
+    /// Units that are out of stock for it.
+    units: u64,
+    unpaid: bool,
+    takes_slot: bool,
 }
 
 impl View<'_> {
@@ -79,6 +82,11 @@ impl View<'_> {
         Ok(members.map(|member| String::from_utf8_lossy(member).into_owned()).collect())
     }
 
+    fn sorted_set(&self, key: &str) -> Result<BTreeSet<String>, String> {
+        let members = self.data.read::<SortedSet>(key.as_bytes())?.into_iter().flat_map(SortedSet::keys);
+        Ok(members.map(|member| String::from_utf8_lossy(member).into_owned()).collect())
+    }
+
     fn hash(&self, key: &str) -> Result<Option<&Hash>, String> {
         self.data.read::<Hash>(key.as_bytes())
     }
@@ -91,22 +99,29 @@ impl View<'_> {
 
     fn booking(&self, key: String) -> Result<Booking, String> {
         let hash = self.hash(&key)?.ok_or_else(|| format!("{key} is gone"))?;
+        let quantity: u64 = field(hash, "quantity")?;
+        let returned = if hash.contains_key(&b"returned"[..]) { field(hash, "returned")? } else { 0 };
+        let units = quantity - returned;
         Ok(Booking {
             id: field(hash, "reservationId")?,
             user: field(hash, "userId")?,
             product: field(hash, "productId")?,
-            quantity: field(hash, "quantity")?,
+            quantity,
             price_minor: field(hash, "price")?,
-            holds_units: field::<String>(hash, "status")? != "CANCELLED",
+            units,
+            unpaid: field::<String>(hash, "status")? == "PENDING_PAYMENT",
+            takes_slot: units > 0 || hash.contains_key(&b"slot"[..]),
             key,
         })
     }
 
-    /// Reservations that were made and are neither a booking nor an order.
+    /// Reservations that were made and are neither a booking, nor in the journal, nor an order.
     pub fn made_and_gone(&self) -> Result<Vec<String>, String> {
         let booked: BTreeSet<String> = self.bookings()?.into_iter().map(|booking| booking.id).collect();
-        let gone = self.ledger.made().keys().filter(|id| !booked.contains(*id) && !self.is_order(id));
-        Ok(gone.cloned().collect())
+        // A buyer may have another booking by now: then the journal has what became of the first.
+        let journalled = journal::reservations(self)?;
+        let kept = |id: &String| booked.contains(id) || journalled.contains(id) || self.is_order(id);
+        Ok(self.ledger.made().keys().filter(|id| !kept(id)).cloned().collect())
     }
 
     fn is_order(&self, id: &str) -> bool {

@@ -18,7 +18,7 @@ mod sorted_sets;
 mod streams;
 mod strings;
 
-pub use keyspace::{Hash, Keyspace, Set, Text};
+pub use keyspace::{Hash, Keyspace, Set, SortedSet, Text};
 pub use reply::{Bytes, Reply};
 pub use server::{Redis, Snapshot};
 pub use streams::{NODE_ENTRIES_MAX, Stream};

@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbit::domain::ids::{ProductId, UserId};
-use orbit::domain::reservation::{ReserveOutcome, ReserveRequest};
+use orbit::domain::order::OrderStatus;
+use orbit::domain::reservation::ReserveOutcome::{AlreadyReserved, Replayed, Reserved};
+use orbit::domain::reservation::{Confirmed, Reservation, ReserveOutcome, ReserveRequest};
 use orbit::error::{Error, Result};
+use orbit::sale::ReservationRef;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::time::sleep;
 
 use super::catalogue::Catalogue;
 use super::process::{Directory, Process};
-use crate::ledger::{SharedLedger, short};
+use crate::ledger::{Paid, SharedLedger, short};
 
 const ATTEMPTS_MAX: usize = 5;
 
@@ -42,11 +45,67 @@ impl Buyer {
                     idempotency_key: self.idempotency_key.clone(),
                 };
                 let answer = process.sale.reserve(&request).await;
+                let got = match &answer {
+                    Ok(Reserved(got) | Replayed(got) | AlreadyReserved(got)) => Some(got.clone()),
+                    _ => None,
+                };
                 if self.is_content(answer) {
+                    if let Some(reservation) = got {
+                        self.go_on(reservation).await;
+                    }
                     return;
                 }
             }
             sleep(Duration::from_millis(self.random.random_range(20..700))).await;
+        }
+    }
+
+    /// What is unpaid they pay, sooner or later, or cancel, or walk away from; what is theirs some give back.
+    async fn go_on(&mut self, reservation: Reservation) {
+        let of = ReservationRef {
+            id: reservation.id.clone(),
+            user: reservation.user,
+            product: reservation.product,
+            event: reservation.event,
+        };
+        let (unpaid, choice) = (reservation.status == OrderStatus::PendingPayment, self.random.random_range(0..10));
+        sleep(Duration::from_millis(self.random.random_range(0..4_000))).await;
+        match choice {
+            0..=4 if unpaid => self.pay(&of, reservation.units_held()).await,
+            5..=6 if unpaid => self.cancel(&of).await,
+            0 => self.cancel(&of).await,
+            _ => {}
+        }
+    }
+
+    /// The money is on its way, and it is told again until somebody says what became of it.
+    async fn pay(&mut self, of: &ReservationRef, units: u32) {
+        for _ in 0..40 {
+            if let Some(process) = self.find() {
+                let told = match process.sale.confirm(of, units).await {
+                    Ok(Confirmed::OnTime(_) | Confirmed::Late(_) | Confirmed::Before(_)) => Some(Paid::Confirmed),
+                    Ok(Confirmed::NoStock(_) | Confirmed::Cancelled(_) | Confirmed::Unknown) => Some(Paid::InVain),
+                    Ok(Confirmed::NotRunning(_)) | Err(_) => None,
+                };
+                if let Some(told) = told {
+                    return self.ledger.lock().unwrap().tell_payer(&of.id, told);
+                }
+            }
+            sleep(Duration::from_millis(self.random.random_range(200..2_000))).await;
+        }
+    }
+
+    async fn cancel(&mut self, of: &ReservationRef) {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Some(process) = self.find()
+                && let Ok(cancelled) = process.sale.cancel(of, None, None).await
+            {
+                if cancelled.units_held() == 0 {
+                    self.ledger.lock().unwrap().tell_cancelled(&of.id);
+                }
+                return;
+            }
+            sleep(Duration::from_millis(self.random.random_range(200..2_000))).await;
         }
     }
 
@@ -76,7 +135,7 @@ impl Buyer {
                 }
                 true
             }
-            Ok(ReserveOutcome::NotLive(_)) => false,
+            Ok(ReserveOutcome::NotLive(_) | ReserveOutcome::KeyReused) => false,
             Ok(ReserveOutcome::UnknownProduct) => {
                 ledger.blame("a product of the sale was answered as unknown".to_owned());
                 true

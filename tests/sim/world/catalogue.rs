@@ -1,7 +1,7 @@
 //! What is sold, to whom, and the records of it in the database.
 
 use chrono::DateTime;
-use orbit::domain::event::{Event, SalePhase};
+use orbit::domain::event::{Event, SalePhase, Terms};
 use orbit::domain::ids::{EventId, ProductId, UserId};
 use orbit::domain::money::{self, Money};
 use orbit::domain::product::Product;
@@ -21,7 +21,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// A few products of a few units, and a few buyers too many.
     pub fn random(random: &mut StdRng) -> Self {
-        let event = event();
+        let event = event(random);
         let count = random.random_range(1..4);
         let products = (0..count).map(|number| product(&event, number, random)).collect();
         let buyers = (0..12).map(|number| UserId::from_bytes(id(3, number))).collect();
@@ -43,8 +43,11 @@ fn id(kind: u8, number: u8) -> [u8; 12] {
     id
 }
 
-fn event() -> Event {
+/// In half of the sales a reservation is to be paid, within a time that is soon over.
+fn event(random: &mut StdRng) -> Event {
     let then = DateTime::UNIX_EPOCH;
+    let payment_window_s = if random.random_bool(0.5) { random.random_range(1..4) } else { 0 };
+    let terms = Terms { payment_window_s, cancel_until: None, refund_keeps_slot: random.random_bool(0.2) };
     Event {
         id: EventId::from_bytes(id(1, 1)),
         seller: UserId::from_bytes(id(4, 1)),
@@ -52,6 +55,10 @@ fn event() -> Event {
         name: "A sale".to_owned(),
         description: String::new(),
         scheduled_at: then,
+        auto_open: false,
+        ends_at: None,
+        time_zone: None,
+        terms,
         phase: SalePhase::Draft,
         banner_url: String::new(),
         banner_key: None,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orbit::domain::ids::ProductId;
 use orbit::error::{Error, Result};
 use orbit::sale::Durable;
 
@@ -43,6 +44,18 @@ impl Seller {
         let event = self.process.durable().event(self.catalogue.id()).await?;
         let event = event.ok_or_else(|| Error::not_found("event not found"))?;
         self.process.sale.open(&event).await.map(|_| ())
+    }
+
+    /// Adds or withdraws units, and says what came of it.
+    pub async fn restock(self, product: ProductId, units: i64, operation: String) {
+        let outcome = async {
+            let event = self.process.durable().event(self.catalogue.id()).await?;
+            let event = event.ok_or_else(|| Error::not_found("event not found"))?;
+            self.process.sale.restock(&event, product, operation, units).await
+        };
+        let outcome = outcome.await;
+        let text = outcome.as_ref().map_or_else(told, |restocked| format!("{} units are left", restocked.stock));
+        self.ledger.lock().unwrap().note(format!("restocked by {units}: {text}"));
     }
 
     async fn end(&self) -> Result<()> {

@@ -43,6 +43,7 @@ channel_capacity = 2
 batch_size_max = 1
 opening_ttl_ms = 3000
 settle_page_size_max = 3
+sweep_interval_ms = 400
 drain_interval_ms = 500
 drain_takeover_ms = 1500
 recovery_interval_ms = 1000
@@ -269,6 +270,9 @@ impl World {
             Action::Buy { buyers, product, quantity, keyed, seed } => {
                 self.buy(*buyers, *product, *quantity, *keyed, *seed);
             }
+            Action::Restock { process, product, units, operation } => {
+                self.restock(*process, *product, *units, *operation);
+            }
             Action::Kill { process, for_ms } => self.trouble(Passing::Dead(*process), *for_ms),
             Action::RedisFaults(rates) => self.around.redis_faults.set_rates(*rates),
             Action::DatabaseFaults(rates) => self.around.database_faults.set_rates(*rates),
@@ -314,13 +318,23 @@ impl World {
 
     /// At this process, or the next one that listens.
     pub(super) fn control(&mut self, process: usize, control: Control) {
-        let processes = self.directory.lock().unwrap().clone();
-        let mut from_here = processes.iter().cycle().skip(process).take(processes.len());
-        let Some(process) = from_here.find(|process| process.listens()).map(Arc::clone) else { return };
-        let seller = Seller { process, ledger: Arc::clone(&self.ledger), catalogue: Arc::clone(&self.catalogue) };
+        let Some(seller) = self.seller(process) else { return };
         self.people.spawn(async move {
             seller.control(control).await;
         });
+    }
+
+    fn restock(&mut self, process: usize, product: usize, units: i64, operation: u8) {
+        let product = self.catalogue.products[product % self.catalogue.products.len()].id;
+        let Some(seller) = self.seller(process) else { return };
+        self.people.spawn(seller.restock(product, units, format!("operation-{operation}")));
+    }
+
+    fn seller(&self, process: usize) -> Option<Seller> {
+        let processes = self.directory.lock().unwrap().clone();
+        let mut from_here = processes.iter().cycle().skip(process).take(processes.len());
+        let process = from_here.find(|process| process.listens()).map(Arc::clone)?;
+        Some(Seller { process, ledger: Arc::clone(&self.ledger), catalogue: Arc::clone(&self.catalogue) })
     }
 
     pub(super) fn buy(&mut self, buyers: usize, product: usize, quantity: u32, keyed: bool, seed: u64) {
@@ -376,6 +390,7 @@ impl World {
         if let Err(what) = found {
             ledger.blame(what);
         }
+        ledger.forget_changes();
         for id in lost {
             ledger.excuse(&id);
         }

@@ -14,6 +14,8 @@ pub enum Action {
     Control { process: usize, control: Control },
     /// So many buyers want so many units of one product.
     Buy { buyers: usize, product: usize, quantity: u32, keyed: bool, seed: u64 },
+    /// The seller adds units to a product, or withdraws some, at this process. The same operation is the same restocking.
+    Restock { process: usize, product: usize, units: i64, operation: u8 },
     /// A process dies where it stands, and is started again after a while.
     Kill { process: usize, for_ms: u64 },
     /// Requests to Redis meet with this from now on.
@@ -98,7 +100,7 @@ fn action(random: &mut StdRng, mood: &Mood) -> Action {
         return buy(random);
     }
     let for_ms = random.random_range(100..3_000);
-    match random.random_range(0..50) {
+    match random.random_range(0..53) {
         0..=14 => Action::Control { process, control: mood.controls[random.random_range(0..mood.controls.len())] },
         15..=23 => Action::Kill { process, for_ms },
         24..=27 if mood.stormy => Action::RedisFaults(rates(random)),
@@ -109,6 +111,7 @@ fn action(random: &mut StdRng, mood: &Mood) -> Action {
         38..=41 if mood.losing => Action::RedisRestarts { lost_ms: random.random_range(1..3_000) },
         42 if mood.losing => Action::RedisWiped,
         43..=44 => Action::ScriptsFlushed,
+        50..=52 => restock(random, process),
         45..=46 => Action::RedisFull { for_ms },
         _ => Action::ClockSet { machine: machine(random, process), by_ms: random.random_range(-8_000..8_000) },
     }
@@ -122,6 +125,11 @@ fn buy(random: &mut StdRng) -> Action {
         keyed: random.random_bool(0.5),
         seed: random.random(),
     }
+}
+
+fn restock(random: &mut StdRng, process: usize) -> Action {
+    let units = if random.random_bool(0.5) { random.random_range(1..5) } else { random.random_range(-4..0) };
+    Action::Restock { process, product: random.random_range(0..3), units, operation: random.random_range(0..4) }
 }
 
 fn machine(random: &mut StdRng, process: usize) -> Machine {
