@@ -60,7 +60,7 @@ async fn entries_that_a_dead_process_had_in_hand_are_kept_until_another_has_writ
     assert!(journal_length(&app, &sale).await <= 100);
     // The dead process was only slow, and confirms late: nothing changes.
     let late: Vec<_> = in_hand.entries.iter().map(|entry| entry.id).collect();
-    live.confirm_journal(event, &late).await.unwrap();
+    live.acknowledge(event, &late).await.unwrap();
     sale.assert_sound(app.app()).await;
     sale.control("End").await.expect(200);
     sale.assert_sound(app.app()).await;
@@ -119,8 +119,12 @@ async fn an_older_state_of_a_reservation_never_overwrites_a_newer_one() {
         price: Money { minor: 19_999, currency: money::currency("INR").unwrap() },
         status,
         booked_at_ms: 1_767_225_600_000,
+        expires_at_ms: None,
+        returned: 0,
+        slot_kept: false,
         revision,
         idempotency_key: String::new(),
+        operation: String::new(),
     };
     let (held, paid, given_back) = (OrderStatus::PendingPayment, OrderStatus::Confirmed, OrderStatus::Cancelled);
     let deliveries = [(2, paid), (1, held), (2, paid), (3, given_back), (2, paid), (1, held), (3, given_back)];

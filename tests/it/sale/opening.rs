@@ -4,7 +4,7 @@ use bson::{Document, doc, oid::ObjectId};
 use futures::future::join;
 use orbit::domain::event::SalePhase;
 use orbit::domain::page::Page;
-use orbit::store::live::OpeningToken;
+use orbit::store::live::{OpeningToken, Projecting};
 use orbit::supervisor::{AppendFsync, RedisServer};
 
 use super::{
@@ -116,7 +116,7 @@ async fn die_opening(app: &TestApp, sale: &LiveSale, died_in: SalePhase, ttl_ms:
     );
     mongo.products.freeze(event, token.as_str()).await.unwrap();
     let products = mongo.products.of_event(event, Page { limit: 100, after: None }).await.unwrap().items;
-    live.project(event, &products, &token, ttl_ms).await.unwrap();
+    live.project(event, &products, &Projecting::default(), &token, ttl_ms).await.unwrap();
     assert!(mongo.events.move_phase_of_run(event, token.as_str(), &[SalePhase::Opening], died_in).await.unwrap());
 }
 

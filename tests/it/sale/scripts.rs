@@ -8,7 +8,7 @@ use orbit::domain::page::Page;
 use orbit::domain::sale::{SaleAction, SaleStatus};
 use orbit::store::live::keys::Keys;
 use orbit::store::live::scripts::SOURCES;
-use orbit::store::live::{OpeningToken, Projected, Removed, Transitioned};
+use orbit::store::live::{OpeningToken, Projected, Projecting, Removed, Transitioned};
 use orbit::store::mongo::new_id;
 use orbit::supervisor::RedisServer;
 
@@ -148,22 +148,34 @@ async fn project_writes_nothing_under_a_token_that_is_not_good_or_into_a_sale_th
     let products = app.app().mongo().products.of_event(event, Page { limit: 10, after: None }).await.unwrap().items;
     let (token, other) = (OpeningToken::random(), OpeningToken::random());
 
-    assert_eq!(live.project(event, &products, &token, 5_000).await.unwrap(), Projected::TokenLost);
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &token, 5_000).await.unwrap(),
+        Projected::TokenLost
+    );
     assert!(contents(&app, &sale).await.is_empty());
 
     assert!(live.take_opening(event, &other, 20_000).await.unwrap());
     assert!(!live.take_opening(event, &token, 20_000).await.unwrap(), "there is one opener");
     let before = contents(&app, &sale).await;
-    assert_eq!(live.project(event, &products, &token, 5_000).await.unwrap(), Projected::TokenLost);
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &token, 5_000).await.unwrap(),
+        Projected::TokenLost
+    );
     assert_eq!(contents(&app, &sale).await, before);
     assert_eq!(
         live.transition(event, SaleAction::Live, Some(&token)).await.unwrap(),
         Transitioned::TokenLost(SaleStatus::NotStarted)
     );
-    assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Written(2));
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+        Projected::Written(2)
+    );
     // Twice, because its first answer was lost, changes nothing.
     let before = contents(&app, &sale).await;
-    assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Written(2));
+    assert_eq!(
+        live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+        Projected::Written(2)
+    );
     assert_eq!(contents(&app, &sale).await, before);
     live.release_opening(event, &token).await.unwrap();
     assert!(live.opening_taken(event).await.unwrap(), "only its holder can give the token back");
@@ -179,7 +191,10 @@ async fn project_writes_nothing_under_a_token_that_is_not_good_or_into_a_sale_th
         ("End", SaleStatus::Stopped),
     ] {
         let before = contents(&app, &sale).await;
-        assert_eq!(live.project(event, &products, &other, 5_000).await.unwrap(), Projected::Started(status));
+        assert_eq!(
+            live.project(event, &products, &Projecting::default(), &other, 5_000).await.unwrap(),
+            Projected::Started(status)
+        );
         assert_eq!(contents(&app, &sale).await, before, "{status}");
         sale.control(action).await.expect(200);
     }
@@ -215,7 +230,7 @@ async fn remove_removes_nothing_in_another_status_or_without_the_token() {
     let event = event_id(&sale);
     let products = app.app().mongo().products.of_event(event, Page { limit: 10, after: None }).await.unwrap().items;
     assert!(live.take_opening(event, &token, 20_000).await.unwrap());
-    live.project(event, &products, &token, 20_000).await.unwrap();
+    live.project(event, &products, &Projecting::default(), &token, 20_000).await.unwrap();
     let keys = [live.keys().product(product_id(&sale, 0), event)];
     let before = contents(&app, &sale).await;
     assert_eq!(live.remove_sale_keys(event, &keys, Some(&other)).await.unwrap(), Removed::TokenLost);
