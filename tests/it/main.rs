@@ -14,6 +14,7 @@ mod load;
 mod media;
 mod migrations;
 mod ratchets;
+mod reports;
 mod sale;
 mod supervisor;
 mod webhooks;

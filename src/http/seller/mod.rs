@@ -1,16 +1,20 @@
 //! `/api/seller`: preparing events and products, running the sale, reading the orders.
 
+mod analytics;
 mod bookings;
 mod deliveries;
 mod events;
+mod exports;
 mod products;
 mod sale;
 mod verification;
 mod webhooks;
 
+pub(super) use analytics::*;
 pub(super) use bookings::*;
 pub(super) use deliveries::*;
 pub(super) use events::*;
+pub(super) use exports::*;
 pub(super) use products::*;
 pub(super) use sale::*;
 pub(super) use verification::*;
