@@ -1,7 +1,13 @@
 //! What a seller and a buyer read back: orders and analytics.
 
+mod export;
+mod sums;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use export::ExportedPage;
+pub use sums::{Booked, SellThrough, SpanSum};
 
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
@@ -9,6 +15,7 @@ use crate::domain::order::{Order, OrderStatus};
 use crate::domain::page::{Listed, Page};
 use crate::error::{Error, Result};
 use crate::store::mongo::Mongo;
+pub use crate::store::mongo::orders::StatusTotal;
 
 /// Reads of what was settled.
 #[derive(Debug)]
@@ -29,6 +36,8 @@ pub struct Analytics {
     pub by_status: BTreeMap<String, u64>,
     /// Units ordered per product.
     pub units_by_product: BTreeMap<ProductId, u64>,
+    /// Orders, units and their worth, per status and currency. Only what is confirmed is revenue.
+    pub totals: Vec<StatusTotal>,
 }
 
 impl Reports {
@@ -75,8 +84,9 @@ impl Reports {
             revenue: Vec::new(),
             by_status: BTreeMap::new(),
             units_by_product: self.mongo.orders.units_per_product(event).await?,
+            totals: Vec::new(),
         };
-        for total in totals {
+        for total in &totals {
             analytics.orders += total.orders;
             *analytics.by_status.entry(total.status.clone()).or_default() += total.orders;
             if total.status == OrderStatus::Confirmed.as_str() {
@@ -86,6 +96,8 @@ impl Reports {
                 }
             }
         }
+        analytics.totals = totals;
+        analytics.totals.sort_by(|one, other| (&one.status, &one.currency).cmp(&(&other.status, &other.currency)));
         analytics.revenue.sort_by_key(|money| std::cmp::Reverse(money.minor));
         Ok(analytics)
     }

@@ -91,6 +91,10 @@ const TABLE: &[Row] = &[
     row("get", "/api/buyer/event/{id}/stream", buyers(200)),
     row("get", "/api/seller/events/booking/fetch/{eventId}", owner(200)),
     row("get", "/api/seller/events/booking/analytics/{eventId}", owner(200)),
+    row("get", "/api/seller/events/{eventId}/analytics/products", owner(200)),
+    row("get", "/api/seller/events/{eventId}/analytics/series", owner(200)),
+    row("get", "/api/seller/events/{eventId}/orders.csv", owner(200)),
+    row("get", "/api/seller/events/{eventId}/orders.ndjson", owner(200)),
     row("delete", "/api/seller/events/{eventId}/deleteProduct/{productId}", owner(200)),
     row("delete", "/api/seller/events/delete/{id}", owner(200)),
     // The seller is told.

@@ -17,6 +17,7 @@ mod migrations;
 mod payment;
 mod plan;
 mod ratchets;
+mod reports;
 mod sale;
 mod supervisor;
 mod webhooks;

@@ -12,6 +12,7 @@ use crate::app::AppState;
 use crate::domain::order::Order;
 use crate::http::extract::{OwnedBookings, OwnedEvent, Paged, next_cursor};
 use crate::http::problem::{Answer, ProblemBody};
+use crate::reports::StatusTotal;
 
 /// An order.
 #[derive(Debug, Serialize, ToSchema)]
@@ -116,6 +117,34 @@ struct AnalyticsItem {
     units_sold: u64,
     /// Units ordered of each product.
     units_by_product: BTreeMap<String, u64>,
+    /// Orders, units and their worth, per status and currency.
+    totals_by_status: Vec<StatusTotalItem>,
+}
+
+/// What the orders of one status come to. Only CONFIRMED is revenue.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct StatusTotalItem {
+    status: String,
+    /// ISO 4217.
+    currency: String,
+    orders: u64,
+    /// Units that are the buyers', or held for them.
+    units: u64,
+    /// What those are worth, in minor units.
+    amount_minor: i64,
+}
+
+impl From<StatusTotal> for StatusTotalItem {
+    fn from(total: StatusTotal) -> Self {
+        Self {
+            status: total.status,
+            currency: total.currency,
+            orders: total.orders,
+            units: total.units,
+            amount_minor: total.minor,
+        }
+    }
 }
 
 /// Sums an event's orders. Only confirmed orders are revenue.
@@ -147,6 +176,7 @@ pub(in crate::http) async fn show_analytics(
                 .into_iter()
                 .map(|(id, units)| (id.to_string(), units))
                 .collect(),
+            totals_by_status: analytics.totals.into_iter().map(StatusTotalItem::from).collect(),
         },
     }))
 }

@@ -1,10 +1,12 @@
 //! `/api/seller`: preparing events and products, running the sale, reading the orders.
 
+mod analytics;
 mod bookings;
 mod cancel;
 mod counters;
 mod deliveries;
 mod events;
+mod exports;
 mod plan;
 mod products;
 mod restock;
@@ -12,10 +14,12 @@ mod sale;
 mod verification;
 mod webhooks;
 
+pub(super) use analytics::*;
 pub(super) use bookings::*;
 pub(super) use cancel::*;
 pub(super) use deliveries::*;
 pub(super) use events::*;
+pub(super) use exports::*;
 pub(super) use products::*;
 pub(super) use restock::*;
 pub(super) use sale::*;

@@ -12,6 +12,7 @@ pub mod indexes;
 pub mod leases;
 pub mod media_ledger;
 pub mod migrate;
+pub mod order_sums;
 pub mod orders;
 pub mod payment_events;
 pub mod payments;

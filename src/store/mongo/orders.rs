@@ -121,17 +121,17 @@ struct WriteErrorReply {
 #[derive(Debug)]
 pub struct Orders {
     database: Database,
-    collection: Collection<OrderDocument>,
+    pub(super) collection: Collection<OrderDocument>,
     deadline: Duration,
-    long: Duration,
+    pub(super) long: Duration,
 }
 
 /// Units that are the buyer's, as an expression.
-fn units_held() -> Document {
+pub(super) fn units_held() -> Document {
     doc! { "$subtract": ["$quantity", { "$ifNull": ["$returned", 0] }] }
 }
 
-fn of_event(event: EventId) -> Document {
+pub(super) fn of_event(event: EventId) -> Document {
     doc! { "eventId": ObjectId::from_bytes(event.bytes()) }
 }
 

@@ -4,11 +4,12 @@
 //! read for projection. Edits and deletions match only records without a stamp. So each edit either happens before the
 //! stamp, and buyers pay what it says, or it is refused; there is no moment in between, and no transaction is needed.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bson::{DateTime, Document, doc, oid::ObjectId};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
@@ -276,6 +277,26 @@ impl Products {
             Err(error) => Err(fault("reading a catalogue", error)),
         });
         Ok(Box::pin(products))
+    }
+
+    /// The titles of these products, of those that were deleted as well.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn titles(&self, ids: &[ProductId]) -> Result<HashMap<ProductId, String>> {
+        #[derive(Deserialize)]
+        struct Row {
+            #[serde(rename = "_id")]
+            id: ObjectId,
+            title: String,
+        }
+        let ids: Vec<ObjectId> = ids.iter().map(|id| ObjectId::from_bytes(id.bytes())).collect();
+        let rows = self.collection.clone_with_type::<Row>();
+        let call = async {
+            let cursor = rows.find(doc! { "_id": { "$in": ids } }).projection(doc! { "title": 1 }).await?;
+            cursor.map_ok(|row| (ProductId::from_bytes(row.id.bytes()), row.title)).try_collect().await
+        };
+        within(self.deadline, "reading titles", call).await
     }
 
     /// The image keys of an event's products.
