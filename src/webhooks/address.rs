@@ -76,8 +76,8 @@ const fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Only 2000::/3 is given out to anybody. That leaves out loopback, link-local, unique-local, multicast, and addresses that
-/// hold an IPv4 one (mapped, compatible, NAT64).
+/// Only `2000::/3` is given out to anybody. That leaves out loopback, link-local, unique-local, multicast, and addresses
+/// that hold an IPv4 one (mapped, compatible, NAT64).
 const fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     match segments[0] {

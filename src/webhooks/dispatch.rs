@@ -4,6 +4,7 @@
 //! one that is slow holds up nobody but itself.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -56,8 +57,8 @@ impl Webhooks {
         let messages = self.mongo.webhook_messages.waiting(MESSAGES_PER_STEP).await?;
         let mut webhooks: HashMap<UserId, Vec<Webhook>> = HashMap::new();
         for message in &messages {
-            if !webhooks.contains_key(&message.seller) {
-                webhooks.insert(message.seller, self.of_seller(message.seller).await?);
+            if let Entry::Vacant(unknown) = webhooks.entry(message.seller) {
+                unknown.insert(self.of_seller(message.seller).await?);
             }
         }
         let wanted = |message: &&Message, webhook: &Webhook| webhook.wants(message.kind);

@@ -11,6 +11,7 @@ use serde_json::Value;
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::harness::eventually;
 
@@ -76,17 +77,11 @@ struct Shared {
     open_max: usize,
 }
 
-/// An endpoint.
+/// An endpoint; it and its connections are gone when this is dropped.
 pub struct Receiver {
     port: u16,
     shared: Arc<Mutex<Shared>>,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
+    _accepting: JoinSet<()>,
 }
 
 impl Receiver {
@@ -96,12 +91,14 @@ impl Receiver {
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Mutex::new(Shared::default()));
         let state = Arc::clone(&shared);
-        let server = tokio::spawn(async move {
+        let mut accepting = JoinSet::new();
+        accepting.spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&state), always));
+                connections.spawn(serve(stream, Arc::clone(&state), always));
             }
         });
-        Self { port, shared, server }
+        Self { port, shared, _accepting: accepting }
     }
 
     /// Behaves like these first.
