@@ -61,6 +61,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 let mut after = order.reservation();
                 after.status = OrderStatus::Confirmed;
                 after.expires_at_ms = None;
+                after.operation.clear();
                 Change::To(after, Confirmed::OnTime)
             }
             OrderStatus::Confirmed => Change::Stay(Confirmed::Before(order.reservation())),
