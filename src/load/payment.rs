@@ -19,7 +19,7 @@ use super::progress::Progress;
 use super::scene::Scene;
 
 /// Seconds in which a reservation is to be paid.
-pub const WINDOW_S: u32 = 3;
+pub const WINDOW_S: u32 = 15;
 /// After its window a hold is swept within this time.
 const SWEPT_WITHIN: Duration = Duration::from_millis(1_500);
 /// Money that is to go back has gone back within this time.

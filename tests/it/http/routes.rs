@@ -44,9 +44,10 @@ async fn a_wrong_method_is_a_405_in_json_that_says_which_are_right() {
 }
 
 /// The routes whose clients know a malformed event id as 400 `invalid event ID`.
-const MALFORMED_IS_400: [&str; 4] = [
+const MALFORMED_IS_400: [&str; 5] = [
     "/api/buyer/event/{id}",
     "/api/buyer/event/{id}/status",
+    "/api/buyer/event/{id}/stream",
     "/api/seller/events/booking/fetch/{eventId}",
     "/api/seller/events/booking/analytics/{eventId}",
 ];
