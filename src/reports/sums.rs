@@ -54,7 +54,7 @@ impl Reports {
     /// What was sold in each span of this length in which something was, oldest first.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are more than [`SPANS_MAX`]; when the database does not answer.
+    /// [`Error::Invalid`] if there are more than 11,000 of them; when the database does not answer.
     pub async fn series(&self, event: EventId, booked: Booked, span: Duration) -> Result<Vec<SpanSum>> {
         let sums = self.mongo.orders.series(event, booked, span, SPANS_MAX + 1).await?;
         if sums.len() > SPANS_MAX as usize {

@@ -1,8 +1,8 @@
 //! Webhooks: sellers register endpoints and are told there what happens in their sales, as Standard Webhooks says.
 //!
-//! 1. what happens becomes a message, written with what it tells ([`crate::sale`], and [`told`] for settled orders)
-//! 2. a message becomes a delivery for each endpoint that wants it ([`dispatch`])
-//! 3. a delivery is claimed by one process and tried until it arrives or the schedule ends ([`attempt`])
+//! 1. what happens becomes a message, written with what it tells ([`crate::sale`], and `told.rs` for settled orders)
+//! 2. a message becomes a delivery for each endpoint that wants it (`dispatch.rs`)
+//! 3. a delivery is claimed by one process and tried until it arrives or the schedule ends (`attempt.rs`)
 //!
 //! A crash after any step leaves the next one to be done, by whichever process comes first. An endpoint may hear a message
 //! twice: it knows it by its id.
