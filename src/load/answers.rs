@@ -110,8 +110,6 @@ pub(super) struct PaymentBody {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentState {
-    /// The gateway's name for it.
-    pub intent_id: Option<String>,
     /// What was paid, in minor units.
     pub paid_minor: i64,
     /// What went back, in minor units.

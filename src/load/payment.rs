@@ -68,6 +68,8 @@ pub struct Purse {
     pub problem: Option<String>,
     /// What the service says of the money in the end; none of a reservation that nobody paid for.
     pub money: Option<PaymentState>,
+    /// Where it is to be paid, of somebody who does that later.
+    page: Option<String>,
     buyer: usize,
     product: usize,
 }
@@ -155,6 +157,7 @@ fn opened(attempts: &[Attempt], mut habit: impl FnMut() -> Habit) -> Vec<Purse> 
             habit: habit(),
             problem: None,
             money: None,
+            page: None,
             buyer,
             product,
         })
@@ -184,10 +187,13 @@ async fn act(
             let (buyer, product) = (&scene.buyers[purse.buyer], &scene.products[purse.product].product_id);
             let done = match act {
                 Act::AtOnce => at_once(buyer, &scene.event, product, purse.habit).await,
-                Act::Late => late(buyer, &scene.event, product).await,
+                Act::Late => late(buyer, purse.page.as_deref()).await,
             };
-            if let Err(error) = done {
-                purse.problem = Some(error.to_string());
+            match done {
+                Ok(page) => purse.page = page,
+                Err(error) => {
+                    purse.problem.get_or_insert(error.to_string());
+                }
             }
             step.inc();
             Ok(purse)
@@ -198,27 +204,32 @@ async fn act(
     Ok(done)
 }
 
-async fn at_once(buyer: &Buyer, event: &str, product: &str, habit: Habit) -> Result<()> {
+/// Returns where it is to be paid, if that comes later.
+async fn at_once(buyer: &Buyer, event: &str, product: &str, habit: Habit) -> Result<Option<String>> {
     match habit {
         Habit::Pays => {
-            let url = buyer.ask_to_pay(event, product).await?;
-            Ok(buyer.press_pay(&url).await?)
+            let page = buyer.ask_to_pay(event, product).await?;
+            buyer.press_pay(&page).await?;
         }
         Habit::PaysAndCancels => {
-            let url = buyer.ask_to_pay(event, product).await?;
-            buyer.press_pay(&url).await?;
-            Ok(buyer.cancel(event, product).await?)
+            let page = buyer.ask_to_pay(event, product).await?;
+            buyer.press_pay(&page).await?;
+            buyer.cancel(event, product).await?;
         }
-        Habit::Cancels => Ok(buyer.cancel(event, product).await?),
+        Habit::Cancels => buyer.cancel(event, product).await?,
         // The page is open; the button is pressed when it is too late.
-        Habit::PaysLate => Ok(buyer.ask_to_pay(event, product).await.map(drop)?),
-        Habit::WalksAway => Ok(()),
+        Habit::PaysLate => return buyer.ask_to_pay(event, product).await.map(Some),
+        Habit::WalksAway => {}
     }
+    Ok(None)
 }
 
-async fn late(buyer: &Buyer, event: &str, product: &str) -> Result<()> {
-    let intent = buyer.payment(event, product).await?.intent_id;
-    Ok(buyer.press_pay(&intent.unwrap_or_default()).await?)
+/// Who could not even ask has no page.
+async fn late(buyer: &Buyer, page: Option<&str>) -> Result<Option<String>> {
+    if let Some(page) = page {
+        buyer.press_pay(page).await?;
+    }
+    Ok(None)
 }
 
 /// Those who were refused try the same product once more.
