@@ -58,6 +58,20 @@ async fn a_demo_plays_a_whole_sale_and_leaves_nothing_running() {
 }
 
 #[tokio::test]
+async fn a_demo_in_which_buyers_pay_cancel_pay_late_and_walk_away_ends_with_money_and_units_agreeing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = demo(dir.path());
+    command.args(["--scenario", "payment", "--units", "4"]);
+    let output = ended(command.spawn().unwrap()).await;
+    let report = object(&output);
+    assert!(output.status.success(), "{report}");
+    let money = "money kept is the price of the units held";
+    let checks = report["invariants"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["name"] == money && check["ok"] == true), "{report}");
+    assert!(report["orders"].as_u64() > Some(0) && report["accepted"].as_u64() > Some(0), "{report}");
+}
+
+#[tokio::test]
 async fn a_demo_that_is_interrupted_stops_everything_and_can_be_run_again() {
     let dir = tempfile::tempdir().unwrap();
     // In the middle of starting, and in the middle of the sale.
