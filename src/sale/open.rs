@@ -11,8 +11,6 @@
 //! Before step 7 no buyer can reserve. A failure before it is undone (no stock, phase DRAFT, an event that can be opened
 //! again); a crash before it is undone by the next opener or by [`super::recovery`].
 
-use std::collections::HashMap;
-
 use super::projector::{lost, project};
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
@@ -85,7 +83,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
         }
         let products = self.durable.frozen(event, run).await?;
-        let projected = project(&self.live, &self.config, event, promised(&fresh), token, products).await?;
+        let projected = project(&self.live, &self.config, event, self.promised(&fresh).await?, token, products).await?;
         let stored = self.live.product_count(event).await?;
         if projected != frozen || stored != frozen {
             let what = format!("{frozen} products in the catalogue, {projected} projected, {stored} in the live store");
@@ -168,6 +166,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 return Ok(());
             }
         }
+    }
+
+    /// What is projected with every product. Units that were withdrawn are not sold because a sale is opened anew.
+    pub(super) async fn promised(&self, event: &Event) -> Result<Projecting> {
+        Ok(Projecting {
+            window_ms: u64::from(event.terms.payment_window_s) * 1_000,
+            ends_at_ms: event.ends_at.map(|at| at.timestamp_millis()),
+            restocked: self.durable.restocked(event.id).await?,
+        })
     }
 
     /// An account is asked for afresh: approval given or taken a moment ago counts.
@@ -271,15 +278,6 @@ fn discarded(removed: Removed) -> Result<()> {
         Removed::Keys(_) => Ok(()),
         Removed::Refused(current) => Err(Error::Transition { current, attempted: SaleStatus::Live }),
         Removed::TokenLost => Err(lost()),
-    }
-}
-
-/// What is projected with every product.
-pub(super) fn promised(event: &Event) -> Projecting {
-    Projecting {
-        window_ms: u64::from(event.terms.payment_window_s) * 1_000,
-        ends_at_ms: event.ends_at.map(|at| at.timestamp_millis()),
-        restocked: HashMap::new(),
     }
 }
 

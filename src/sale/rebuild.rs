@@ -6,7 +6,6 @@
 //! buy meanwhile, no durable unit is sold twice, and the seller resumes when they have seen what happened. A crash leaves
 //! a sale that nobody can buy in, and recovery does it again.
 
-use super::open::promised;
 use super::projector::{lost, project};
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
@@ -15,7 +14,7 @@ use crate::domain::page::Page;
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Error, Result};
 use crate::store::live::link::Link;
-use crate::store::live::{OpeningToken, Projecting, Restored, Restoring, Transitioned};
+use crate::store::live::{OpeningToken, Restored, Restoring, Transitioned};
 
 impl<L: Link, D: Durable> Sale<L, D> {
     /// Whether the live store has lost changes that are durable: its journal ends before what was read of it, or counts
@@ -59,7 +58,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let frozen = self.durable.freeze(event, run).await?;
         let products = self.durable.frozen(event, run).await?;
         let Some(fresh) = self.durable.event(event).await? else { return Err(lost()) };
-        let with = Projecting { restocked: self.durable.restocked(event).await?, ..promised(&fresh) };
+        let with = self.promised(&fresh).await?;
         let projected = project(&self.live, &self.config, event, with, token, products).await?;
         if projected != frozen {
             return Err(Error::internal("rebuilding a sale", format!("{projected} of {frozen} products projected")));

@@ -8,7 +8,7 @@ use orbit::domain::clock::Clock;
 use tokio::time::Instant;
 
 /// When every simulation begins: 2025-06-01T00:00:00Z.
-const START_MS: i64 = 1_748_736_000_000;
+pub const START_MS: i64 = 1_748_736_000_000;
 
 /// A wall clock of one machine.
 #[derive(Debug, Clone)]

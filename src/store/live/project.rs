@@ -27,7 +27,7 @@ pub struct Projecting {
     pub window_ms: u64,
     /// When the sale ends by itself, in milliseconds since 1970.
     pub ends_at_ms: Option<i64>,
-    /// Units added since the sale was opened, by product; only when a sale is rebuilt.
+    /// Units added since the sale was first opened, less those withdrawn, by product.
     pub restocked: HashMap<ProductId, i64>,
 }
 
@@ -64,7 +64,7 @@ impl<L: Link> Live<L> {
                 .key(self.keys.winners(event, product.id))
                 .arg(product.id.to_string())
                 .arg(product.units)
-                .arg(with.restocked.get(&product.id).copied().unwrap_or_default())
+                .arg(with.restocked.get(&product.id).copied().unwrap_or_default().max(-i64::from(product.units)))
                 .arg(product.price.minor)
                 .arg(product.price.currency.code())
                 .arg(product.per_buyer_limit)

@@ -6,8 +6,8 @@ use orbit::store::mongo::events::PlanChange;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{agree, calm_app, prepared, stock, tally};
-use crate::harness::{Actor, LiveSale, Reply, TestApp, eventually};
+use super::{agree, calm_app, command, prepared, stock, tally, without_hurry};
+use crate::harness::{self, Actor, LiveSale, Reply, TestApp, eventually};
 
 /// A live sale of a product of which one buyer may have three.
 async fn sale_of_three(app: &TestApp, plan: PlanChange) -> LiveSale {
@@ -202,5 +202,23 @@ async fn a_key_that_made_a_reservation_makes_no_other_one() {
     assert_eq!(ask(2).await.expect(201)["reservationId"], made["reservationId"]);
     ask(1).await.refused(422, "idempotency_key_reused");
     assert_eq!(stock(&app, &sale, 0).await, 8);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn while_redis_has_no_memory_nothing_is_released_and_all_of_it_is_when_there_is_some_again() {
+    let (redis, mut config) = (harness::own_redis().await, without_hurry(harness::config().await));
+    config.live.url = redis.url().into();
+    let app = TestApp::with(config).await;
+    let sale = sale_of_three(&app, PlanChange::default()).await;
+    let buyer = app.buyer().await;
+    buy(&sale, &buyer, 3).await;
+    let _: () = command(app.config(), &["CONFIG", "SET", "maxmemory", "1mb"]).await;
+    cancel(&sale, &buyer).await.refused(503, "live_store_unavailable");
+    assert_eq!(stock(&app, &sale, 0).await, 7);
+    let _: () = command(app.config(), &["CONFIG", "SET", "maxmemory", "0"]).await;
+    cancel(&sale, &buyer).await.expect(200);
+    assert_eq!(stock(&app, &sale, 0).await, 10);
+    sale.assert_sound(app.app()).await;
     app.finish().await;
 }

@@ -16,16 +16,19 @@ const GROUP: &str = "a group";
 
 /// A call of a script, or a command that makes something for it to find.
 pub fn command(random: &mut StdRng) -> Vec<Bytes> {
-    let words = match random.random_range(0..30) {
+    let words = match random.random_range(0..38) {
         0..=9 => reserve(random),
         10..=11 => transition(random),
         12..=13 => project(random),
         14..=15 => restore(random),
         16 => remove(random),
         17 => hold(random),
-        18 => confirm(random),
+        18 => acknowledge(random),
         19..=22 => journal(random),
         23..=27 => prepare(random),
+        28..=29 => confirm(random),
+        30..=33 => release(random),
+        34..=35 => restock(random),
         _ => damage(random),
     };
     words.into_iter().map(Bytes::from).collect()
@@ -74,6 +77,7 @@ fn reserve(random: &mut StdRng) -> Line {
         keys.bookings(event),
         keys.product_keys(event),
         keys.journal(event),
+        keys.holds(event),
     ];
     let quantity = pick(random, &["1", "1", "1", "2", "3", "0", "-1", "1.5", "1e3", "x", "", "9999999999999999"]);
     let mut arguments = line(&[&user.to_string(), &product.to_string(), &event.to_string()]);
@@ -104,13 +108,17 @@ fn project(random: &mut StdRng) -> Line {
         keys.catalogue(event),
         keys.bookings(event),
         keys.journal(event),
+        keys.holds(event),
+        keys.operations(event),
     ];
     let mut arguments = line(&[&pick(random, &TOKENS), "100000000", GROUP]);
+    arguments.extend([pick(random, &["0", "100000000"]), pick(random, &["", "", "1", "99999999999999"])]);
     for _ in 0..random.random_range(0..3) {
         let product = product(random);
         names.extend([keys.product(product, event), keys.product_meta(product, event), keys.winners(event, product)]);
         let (stock, price, limit) = (random.random_range(0..5), random.random_range(0..500), random.random_range(1..3));
-        arguments.extend([product.to_string(), stock.to_string(), price.to_string(), "INR".to_owned()]);
+        arguments.extend([product.to_string(), stock.to_string(), pick(random, &["0", "2", "-1"])]);
+        arguments.extend([price.to_string(), "INR".to_owned()]);
         arguments.push(limit.to_string());
         arguments.extend(line(&["a title", "its description", "image", "seller", &event.to_string()]));
     }
@@ -136,7 +144,7 @@ fn hold(random: &mut StdRng) -> Line {
 
 fn restore(random: &mut StdRng) -> Line {
     let (keys, event) = (keys(), event());
-    let mut names = vec![keys.status(event), keys.opening(event), keys.bookings(event)];
+    let mut names = vec![keys.status(event), keys.opening(event), keys.bookings(event), keys.holds(event)];
     let mut arguments =
         line(&[&pick(random, &["NOT_STARTED", "PAUSED", "LIVE"]), &pick(random, &["", "", TOKENS[0]]), "100000000"]);
     for _ in 0..random.random_range(0..3) {
@@ -145,10 +153,13 @@ fn restore(random: &mut StdRng) -> Line {
         arguments.push(format!("reservation-{}", random.random_range(0..50)));
         arguments.extend([user.to_string(), product.to_string(), event.to_string()]);
         arguments.extend(line(&[&random.random_range(1..3).to_string(), "100", "INR"]));
-        arguments.push(pick(random, &["CONFIRMED", "PENDING_PAYMENT", "CANCELLED"]));
+        arguments.push(pick(random, &["CONFIRMED", "PENDING_PAYMENT", "PENDING_PAYMENT", "CANCELLED", "EXPIRED"]));
         // Longer ago than any booking that `reserve` makes, or later.
         arguments.push(pick(random, &["1000", "2000", "99999999999999"]));
         arguments.extend([random.random_range(1..3).to_string(), pick(random, &["", "key-1"])]);
+        // A hold that has run out long ago, or will in three thousand years.
+        arguments.push(pick(random, &["1000", "99999999999999"]));
+        arguments.extend([pick(random, &["0", "0", "1"]), pick(random, &["", "", "kept"])]);
     }
     call("restore", names, arguments)
 }
@@ -162,15 +173,55 @@ fn entry_id(random: &mut StdRng) -> String {
     format!("{}-{}", random.random_range(1..20), random.random_range(0..2))
 }
 
-fn confirm(random: &mut StdRng) -> Line {
+fn acknowledge(random: &mut StdRng) -> Line {
     let mut arguments = line(&[&pick(random, &[GROUP, GROUP, "no group"]), "2000"]);
     for _ in 0..random.random_range(0..6) {
         arguments.push(entry_id(random));
     }
-    call("confirm", vec![other_journal()], arguments)
+    call("acknowledge", vec![other_journal()], arguments)
 }
 
-/// What `confirm` works on.
+fn confirm(random: &mut StdRng) -> Line {
+    let (keys, event, product, user) = (keys(), event(), product(random), user(random));
+    let names = vec![
+        keys.status(event),
+        keys.product(product, event),
+        keys.booking(user, product, event),
+        keys.winners(event, product),
+        keys.journal(event),
+        keys.holds(event),
+    ];
+    let reservation = format!("reservation-{}", random.random_range(0..50));
+    let mut arguments = line(&[&reservation, &user.to_string(), &product.to_string()]);
+    arguments.push(pick(random, &["1", "1", "1", "2", "0", "-1", "x"]));
+    call("confirm", names, arguments)
+}
+
+fn release(random: &mut StdRng) -> Line {
+    let (keys, event) = (keys(), event());
+    let mut names = vec![keys.status(event), keys.holds(event), keys.journal(event), keys.operations(event)];
+    let mut arguments = Vec::new();
+    for _ in 0..random.random_range(0..4) {
+        let (product, user) = (product(random), user(random));
+        names.extend([keys.product(product, event), keys.booking(user, product, event), keys.winners(event, product)]);
+        arguments.push(pick(random, &["", "", "reservation-1", "reservation-2"]));
+        arguments.extend([user.to_string(), product.to_string(), pick(random, &["CANCELLED", "EXPIRED"])]);
+        arguments.push(pick(random, &["", "", "1", "2", "0", "-1", "x"]));
+        arguments.extend([pick(random, &["", "1"]), pick(random, &["", "kept"])]);
+        arguments.push(pick(random, &["", "", "operation-1", "operation-2"]));
+    }
+    call("release", names, arguments)
+}
+
+fn restock(random: &mut StdRng) -> Line {
+    let (keys, event, product) = (keys(), event(), product(random));
+    let names =
+        vec![keys.status(event), keys.product(product, event), keys.operations(event), keys.product_keys(event)];
+    let units = pick(random, &["1", "3", "-1", "-2", "0", "x", "9999999999999999"]);
+    call("restock", names, line(&[&pick(random, &["operation-1", "operation-3", "operation-4"]), &units, "8"]))
+}
+
+/// What `acknowledge` works on.
 fn journal(random: &mut StdRng) -> Line {
     let journal = other_journal();
     match random.random_range(0..8) {
@@ -200,6 +251,14 @@ fn prepare(random: &mut StdRng) -> Line {
             "INR",
             "limit",
             "2",
+            "initial",
+            "3",
+            "restocked",
+            "0",
+            "held",
+            "0",
+            "window",
+            &pick(random, &["0", "100000000"]),
         ]),
         _ => line(&["HGETALL", &keys.product(product, event)]),
     }
@@ -216,12 +275,18 @@ fn damage(random: &mut StdRng) -> Line {
         keys.bookings(event),
         keys.product_keys(event),
         keys.journal(event),
+        keys.holds(event),
+        keys.operations(event),
     ];
     let key = any[random.random_range(0..any.len())].clone();
     match random.random_range(0..6) {
         0 => line(&["SET", &key, "a string"]),
         1 => line(&["DEL", &key]),
-        2 => line(&["HDEL", &keys.product(product, event), &pick(random, &["stock", "price", "limit", "currency"])]),
+        2 => line(&[
+            "HDEL",
+            &keys.product(product, event),
+            &pick(random, &["stock", "price", "limit", "currency", "held", "window", "restocked"]),
+        ]),
         3 => line(&["HSET", &keys.product(product, event), "stock", &pick(random, &["x", "-1", "1e3", "", "1.5"])]),
         4 => line(&["SADD", &key, "a member"]),
         _ => line(&["DEL", &keys.bookings(event), &keys.winners(event, product), &keys.journal(event)]),

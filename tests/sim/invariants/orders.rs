@@ -18,6 +18,9 @@ pub fn hold(view: &View<'_>) -> Verdict {
         require(view.ledger.made().get(id) == Some(&made), || {
             format!("invariant 7: the order of {id} is {made:?}, and {:?} was made", view.ledger.made().get(id))
         })?;
+        require(view.catalogue.event.ends_at.is_none_or(|end| order.created_at < end), || {
+            format!("invariant 1: {id} was reserved after the sale had ended by the live store's clock")
+        })?;
         let state = (order.revision, order.status.as_str().to_owned(), order.returned);
         require(view.ledger.was_ever(id, &state) || view.database.was_changed_as_order(id), || {
             format!("invariant 7: {id} was never {state:?}, and its order is")

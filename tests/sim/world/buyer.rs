@@ -69,7 +69,14 @@ impl Buyer {
             event: reservation.event,
         };
         let (unpaid, choice) = (reservation.status == OrderStatus::PendingPayment, self.random.random_range(0..10));
-        sleep(Duration::from_millis(self.random.random_range(0..4_000))).await;
+        // Many come when the time is just over, and the sweeper comes as well.
+        let window = reservation.expires_at_ms.map_or(0, |expires| expires - reservation.booked_at_ms);
+        let wait = if unpaid && self.random.random_bool(0.7) {
+            u64::try_from(window).unwrap() + self.random.random_range(0..420)
+        } else {
+            self.random.random_range(0..4_000)
+        };
+        sleep(Duration::from_millis(wait)).await;
         match choice {
             0..=4 if unpaid => self.pay(&of, reservation.units_held()).await,
             5..=6 if unpaid => self.cancel(&of).await,

@@ -9,6 +9,8 @@ use orbit::store::live::keys::Keys;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use crate::clock::START_MS;
+
 /// A sale, as its seller prepared it.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
@@ -43,20 +45,24 @@ fn id(kind: u8, number: u8) -> [u8; 12] {
     id
 }
 
-/// In half of the sales a reservation is to be paid, within a time that is soon over.
+/// In half of the sales a reservation is to be paid, within a time that is soon over; some open by themselves, and some
+/// end.
 fn event(random: &mut StdRng) -> Event {
     let then = DateTime::UNIX_EPOCH;
     let payment_window_s = if random.random_bool(0.5) { random.random_range(1..4) } else { 0 };
     let terms = Terms { payment_window_s, cancel_until: None, refund_keeps_slot: random.random_bool(0.2) };
+    let mut moment =
+        |range: std::ops::Range<i64>| DateTime::from_timestamp_millis(START_MS + random.random_range(range)).unwrap();
+    let (scheduled_at, ends_at) = (moment(0..4_000), moment(4_000..20_000));
     Event {
         id: EventId::from_bytes(id(1, 1)),
         seller: UserId::from_bytes(id(4, 1)),
         slug: "a-sale-000001".to_owned(),
         name: "A sale".to_owned(),
         description: String::new(),
-        scheduled_at: then,
-        auto_open: false,
-        ends_at: None,
+        scheduled_at,
+        auto_open: random.random_bool(0.3),
+        ends_at: random.random_bool(0.3).then_some(ends_at),
         time_zone: None,
         terms,
         phase: SalePhase::Draft,

@@ -71,6 +71,7 @@ impl Process {
         self.ready.store(true, Ordering::Relaxed);
         self.tasks.spawn(Arc::clone(&self.sale).keep_draining(self.tasks.clone()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(self.tasks.clone()));
+        self.tasks.spawn(Arc::clone(&self.sale).keep_schedule(self.tasks.clone()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(self.tasks.clone()));
         while self.tasks.pause(PING_INTERVAL).await {
             // Failures are seen where the answer is missed.

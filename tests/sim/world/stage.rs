@@ -44,6 +44,7 @@ batch_size_max = 1
 opening_ttl_ms = 3000
 settle_page_size_max = 3
 sweep_interval_ms = 400
+schedule_interval_ms = 300
 drain_interval_ms = 500
 drain_takeover_ms = 1500
 recovery_interval_ms = 1000
