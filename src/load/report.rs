@@ -65,7 +65,7 @@ pub struct Report {
     /// Purchases whose outcome was unknown at first, so that the buyer asked again. They are in the counts, and in none of
     /// the speeds and latencies.
     pub asked_again: usize,
-    /// Purchases accepted before the clock started, in no other number here.
+    /// Purchases accepted before the clock started, or when buyers came a second time; in no other number here.
     pub accepted_before: usize,
     /// Orders that the seller found after the end.
     pub orders: usize,

@@ -62,7 +62,7 @@ impl Report {
             rows.push(("buyers who asked again", grouped(self.asked_again as u64)));
         }
         if self.accepted_before > 0 {
-            rows.push(("sold before the clock", grouped(self.accepted_before as u64)));
+            rows.push(("sold outside the measured time", grouped(self.accepted_before as u64)));
         }
         rows
     }

@@ -98,7 +98,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
             let of = ReservationRef::from(&order);
             let release = Release { reservation: Some(of.id.clone()), ..Release::of_due(of.user, of.product) };
             match self.release_order(&of, &release).await {
-                Ok(_) => metrics::counter!(RELEASES, "how" => "expired").increment(1),
+                Ok(Released::Now(_)) => metrics::counter!(RELEASES, "how" => "expired").increment(1),
+                Ok(_) => {}
                 // Its sale runs or is being settled: the live store has it.
                 Err(error) if error.code() == Code::LiveStoreUnavailable => {}
                 Err(error) => return Err(error),
