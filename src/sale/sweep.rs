@@ -3,6 +3,7 @@
 //! Every process sweeps. The live store decides each hold by its own clock, so two that sweep the same one change nothing
 //! more than one does, and a process whose clock is wrong sweeps nothing early.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,14 +95,21 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// What was unpaid when its sale ended runs out as an order.
     async fn expire_settled_orders(&self) -> Result<()> {
         let Some(now) = DateTime::from_timestamp_millis(self.live.now_ms().await?) else { return Ok(()) };
+        // In a sale that runs, orders that lag look overdue; one of them tells of all.
+        let mut not_settled = HashSet::new();
         for order in self.durable.overdue_orders(now, ORDERS_PER_ROUND).await? {
+            if not_settled.contains(&order.event) {
+                continue;
+            }
             let of = ReservationRef::from(&order);
             let release = Release { reservation: Some(of.id.clone()), ..Release::of_due(of.user, of.product) };
             match self.release_order(&of, &release).await {
                 Ok(Released::Now(_)) => metrics::counter!(RELEASES, "how" => "expired").increment(1),
                 Ok(_) => {}
                 // Its sale runs or is being settled: the live store has it.
-                Err(error) if error.code() == Code::LiveStoreUnavailable => {}
+                Err(error) if error.code() == Code::LiveStoreUnavailable => {
+                    not_settled.insert(order.event);
+                }
                 Err(error) => return Err(error),
             }
         }
