@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::lease::Lease;
 use super::{Durable, Sale};
 use crate::domain::event::Event;
 use crate::domain::ids::EventId;
@@ -116,7 +115,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     /// Tells that a sale is over, and of every order that stays confirmed.
-    pub(super) async fn announce_ending(&self, event: EventId, dead_letters: u64, lease: &mut Lease) -> Result<()> {
+    pub(super) async fn announce_ending(&self, event: EventId, dead_letters: u64) -> Result<()> {
         let Some(Listener { seller, kinds }) = self.listening(event).await?.listener else { return Ok(()) };
         let at = self.clock.now();
         // It may have been over before anybody drained it.
@@ -128,7 +127,6 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if kinds.contains(&MessageKind::OrderSettled) {
             let mut page = Page { limit: ORDERS_PER_PAGE, after: None };
             loop {
-                self.renew(lease).await?;
                 let orders = self.durable.orders(event, page).await?;
                 let confirmed = orders.items.iter().filter(|order| order.status == OrderStatus::Confirmed);
                 let kind = MessageKind::OrderSettled;

@@ -138,7 +138,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             off(&|id, figures| figures.stock + held(id).units != figures.initial || figures.held != held(id).unpaid);
         let unslotted = off(&|id, figures| figures.winners != held(id).slots);
         let holds = self.live.hold_count(event).await?;
-        let changes = self.durable.count_changes(event).await?;
+        let changes = self.durable.tally(event).await?.changes;
         let trimmed = journal.appended.saturating_sub(journal.length);
         let count = products.len();
         Ok(vec![
@@ -204,13 +204,12 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     async fn oversold(&self, event: EventId) -> Result<Vec<String>> {
         let mut oversold = Vec::new();
+        let prepared = self.durable.prepared_units(event).await?;
         let restocked = self.durable.restocked(event).await?;
         for (id, units) in self.durable.units_per_product(event).await? {
             // A deleted product has no units to compare with.
             let added = restocked.get(&id).copied().unwrap_or_default();
-            if let Some(product) = self.durable.product(event, id).await?
-                && units > u64::from(product.units).saturating_add_signed(added)
-            {
+            if prepared.get(&id).is_some_and(|prepared| units > prepared.saturating_add_signed(added)) {
                 oversold.push(id.to_string());
             }
         }

@@ -1,6 +1,5 @@
 //! Clean-up: removes a settled sale from Redis, in bounded batches, and only what MongoDB has confirmed.
 
-use super::lease::Lease;
 use super::{Durable, Sale};
 use crate::domain::ids::EventId;
 use crate::domain::page::Page;
@@ -10,9 +9,9 @@ use crate::store::live::link::Link;
 
 impl<L: Link, D: Durable> Sale<L, D> {
     /// Removes every key of a stopped sale but the status and the bookings that are no orders. When nothing else is left,
-    /// the status gets its end. Returns how many reservations are kept for an operator.
-    pub(super) async fn clean_up(&self, event: EventId, lease: &mut Lease) -> Result<u64> {
-        self.remove_settled_bookings(event, lease).await?;
+    /// the status gets its end. `orders` is how many it has. Returns how many reservations are kept for an operator.
+    pub(super) async fn clean_up(&self, event: EventId, orders: u64) -> Result<u64> {
+        self.remove_settled_bookings(event, orders).await?;
         let unread = self.unread_entries(event).await?;
         let kept = self.live.booking_count(event).await?;
         let letters = self.durable.dead_keys(event).await?.len() as u64;
@@ -20,7 +19,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             let detail = format!("{kept} bookings are left after clean-up, {letters} of them known");
             return Err(Error::Damaged { doing: "cleaning up a sale", detail });
         }
-        self.remove_sale_keys(event, kept + unread > 0, lease).await?;
+        self.remove_sale_keys(event, kept + unread > 0).await?;
         if kept + unread == 0 {
             self.live.expire_status(event, self.stopped_status_ttl_s).await?;
         }
@@ -28,12 +27,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     /// Asks MongoDB about each reservation before its booking goes: nothing leaves Redis on trust.
-    async fn remove_settled_bookings(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+    async fn remove_settled_bookings(&self, event: EventId, orders: u64) -> Result<()> {
         let known_dead = self.durable.dead_keys(event).await?;
         let listed = self.live.booking_count(event).await?;
         let mut cursor = 0;
         loop {
-            self.renew(lease).await?;
             let (next, keys) = self.live.booking_keys_page(event, cursor, self.config.settle_page_size_max).await?;
             let settled = self.settle_page(event, keys).await?;
             let revived = known_dead.intersection(&settled.keys).cloned().collect();
@@ -47,19 +45,18 @@ impl<L: Link, D: Durable> Sale<L, D> {
             }
             cursor = next;
         }
-        if listed < self.durable.count_orders(event).await? {
-            self.remove_unlisted_bookings(event, lease).await?;
+        if listed < orders {
+            self.remove_unlisted_bookings(event).await?;
         }
         Ok(())
     }
 
     /// Fewer bookings were listed than there are orders: some may be there that no index lists. Their orders name them.
-    async fn remove_unlisted_bookings(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+    async fn remove_unlisted_bookings(&self, event: EventId) -> Result<()> {
         let limit = u32::try_from(self.config.settle_page_size_max).unwrap_or(u32::MAX);
         let dead = self.durable.dead_keys(event).await?;
         let mut after = None;
         loop {
-            self.renew(lease).await?;
             let orders = self.durable.orders(event, Page { limit, after }).await?;
             let key = |order: &crate::domain::order::Order| self.live.keys().booking(order.user, order.product, event);
             let keys: Vec<String> = orders.items.iter().map(key).filter(|key| !dead.contains(key)).collect();
@@ -74,11 +71,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     /// `keep_records`: reservations that could not be settled stay, and with them their index and the journal.
-    async fn remove_sale_keys(&self, event: EventId, keep_records: bool, lease: &mut Lease) -> Result<()> {
+    async fn remove_sale_keys(&self, event: EventId, keep_records: bool) -> Result<()> {
         let records = [self.live.keys().bookings(event), self.live.keys().journal(event)];
         let mut cursor = 0;
         loop {
-            self.renew(lease).await?;
             let (next, mut keys) = self.live.sale_keys_page(event, cursor, self.config.settle_page_size_max).await?;
             if keep_records {
                 keys.retain(|key| !records.contains(key));

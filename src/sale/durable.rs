@@ -16,14 +16,13 @@ use crate::domain::journal::EntryId;
 use crate::domain::message::{Listener, Message};
 use crate::domain::order::Order;
 use crate::domain::page::{Listed, Page};
-use crate::domain::product::Product;
 use crate::domain::reservation::Reservation;
 use crate::domain::restock::{Restock, RestockState};
 use crate::domain::schedule::ScheduleProblem;
 use crate::error::Result;
 use crate::store::mongo::Mongo;
 use crate::store::mongo::audit::AuditEntry;
-use crate::store::mongo::orders::Upserted;
+use crate::store::mongo::orders::{Tally, Upserted};
 use crate::store::mongo::products::ProductStream;
 
 macro_rules! durable {
@@ -69,8 +68,8 @@ durable! {
     fn thaw(&self, event: EventId, run: &str) -> () = products.thaw;
     /// The stamped products.
     fn frozen(&self, event: EventId, run: &str) -> ProductStream = products.frozen;
-    /// One product.
-    fn product(&self, event: EventId, id: ProductId) -> Option<Product> = products.by_id;
+    /// How many units each product was prepared with.
+    fn prepared_units(&self, event: EventId) -> HashMap<ProductId, u64> = products.prepared_units;
     /// What an account may do.
     fn standing(&self, id: UserId) -> Option<Standing> = accounts.standing;
     /// Writes orders, each on its own, newer revisions over older ones.
@@ -79,8 +78,8 @@ durable! {
     fn order_revisions(&self, reservation_ids: &[String]) -> HashMap<String, u32> = orders.revisions;
     /// How many orders the event has.
     fn count_orders(&self, event: EventId) -> u64 = orders.count_of_event;
-    /// How many changes the event's orders have been through.
-    fn count_changes(&self, event: EventId) -> u64 = orders.changes_of_event;
+    /// How many orders the event has, and how many changes they have been through.
+    fn tally(&self, event: EventId) -> Tally = orders.tally;
     /// Units ordered of each product.
     fn units_per_product(&self, event: EventId) -> BTreeMap<ProductId, u64> = orders.units_per_product;
     /// The event's orders, page by page.

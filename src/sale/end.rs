@@ -23,7 +23,7 @@ use crate::store::live::Transitioned;
 use crate::store::live::link::Link;
 
 /// How often a process that waits for another's settlement looks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// An ended sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 tracing::info!(event = %sale.id, %from, "sale stopped");
                 self.finish_end(sale.id).await
             }
+            Transitioned::Refused(SaleStatus::Stopped) if self.is_cleaned_up(sale).await? => self.ended(sale.id).await,
             Transitioned::Refused(SaleStatus::Stopped) => self.finish_end(sale.id).await,
             // The stopped status has expired: what was to be done is done.
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Settled) => {
@@ -71,6 +72,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 Err(Error::Transition { current, attempted: SaleStatus::Stopped })
             }
         }
+    }
+
+    /// Nothing is left of a settled sale but its stopped status.
+    async fn is_cleaned_up(&self, sale: KnownSale) -> Result<bool> {
+        Ok(sale.phase == Some(SalePhase::Settled) && !self.live.projected(sale.id).await?)
     }
 
     /// How far the settlement of an ended sale has come.
@@ -103,16 +109,14 @@ impl<L: Link, D: Durable> Sale<L, D> {
     pub(super) async fn settle_unless_taken(&self, event: EventId) -> Result<Option<Ended>> {
         // A name of its own: two settlements of one process are two as well.
         let holder = format!("{} {}", self.process, uuid::Uuid::new_v4().simple());
-        let Some(mut lease) = self.take_lease(format!("settle {event}"), holder).await? else { return Ok(None) };
-        let ended = self.settle_and_clean_up(event, &mut lease).await;
-        self.give_up(lease).await;
-        ended.map(Some)
+        let lease = Lease { name: format!("settle {event}"), holder };
+        self.under_lease(&lease, self.settle_and_clean_up(event)).await
     }
 
-    async fn settle_and_clean_up(&self, event: EventId, lease: &mut Lease) -> Result<Ended> {
-        self.settle(event, lease).await?;
-        let dead_letters = self.clean_up(event, lease).await?;
-        self.announce_ending(event, dead_letters, lease).await?;
+    async fn settle_and_clean_up(&self, event: EventId) -> Result<Ended> {
+        let orders = self.settle(event).await?;
+        let dead_letters = self.clean_up(event, orders).await?;
+        self.announce_ending(event, dead_letters).await?;
         if dead_letters == 0 {
             // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
             self.durable.resolve_all_dead(event).await?;

@@ -21,7 +21,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// fewer changes than the orders have been through.
     pub(super) async fn has_lost_changes(&self, event: &Event) -> Result<bool> {
         // The orders first: what is counted of them was in the journal before.
-        let changes = self.durable.count_changes(event.id).await?;
+        let changes = self.durable.tally(event.id).await?.changes;
         let journal = self.live.journal_state(event.id).await?.unwrap_or_default();
         Ok(journal.appended < changes || self.is_behind(event.id).await?)
     }
@@ -143,7 +143,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// The journal goes on behind what is durable, so that the same loss is not found again.
     async fn continue_journal(&self, event: EventId) -> Result<()> {
         let drained = self.durable.event(event).await?.and_then(|event| event.drained).unwrap_or_default();
-        let changes = self.durable.count_changes(event).await?;
+        let changes = self.durable.tally(event).await?.changes;
         self.live.advance_journal(event, drained, changes).await
     }
 }

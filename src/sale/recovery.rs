@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::lease::Lease;
 use super::open::Abandoned;
 use super::{Durable, KnownSale, Sale};
 use crate::domain::event::{Event, SalePhase};
@@ -48,10 +49,8 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     async fn recover_as_leader(&self) -> Result<()> {
         // Renewed by the next round; never given up, so that one process leads until it dies.
-        match self.take_lease("recovery".to_owned(), self.process.clone()).await? {
-            Some(_) => self.recover().await,
-            None => Ok(()),
-        }
+        let lease = Lease { name: "recovery".to_owned(), holder: self.process.clone() };
+        self.under_lasting_lease(&lease, self.recover()).await?.unwrap_or(Ok(()))
     }
 
     /// Lets a run of the live store's server decide purchases, after holding every sale of which it has lost changes.

@@ -8,13 +8,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::drain::{DeadLetter, JOURNAL_LETTER};
-use super::lease::Lease;
 use super::{Durable, Sale};
 use crate::domain::ids::EventId;
 use crate::domain::reservation::Reservation;
 use crate::error::{Error, Result};
 use crate::store::live::link::Link;
 use crate::store::live::{BookingRead, StoredBooking};
+use crate::store::mongo::orders::Tally;
 
 /// Booking keys of a page: those that are orders, and those that cannot be.
 #[derive(Default)]
@@ -25,16 +25,17 @@ pub(super) struct Settled {
 
 impl<L: Link, D: Durable> Sale<L, D> {
     /// Makes every reservation of a stopped sale an order, or finds that they are, and compares the counts.
-    pub(super) async fn settle(&self, event: EventId, lease: &mut Lease) -> Result<()> {
+    /// Returns the number of orders.
+    pub(super) async fn settle(&self, event: EventId) -> Result<u64> {
         self.drain(event, 0).await?;
-        if self.counts(event).await?.agree(0) {
-            return Ok(());
+        let counts = self.counts(event).await?;
+        if counts.agree(0) {
+            return Ok(counts.orders);
         }
         // The journal does not account for everything: it was cut, or holds what cannot be read. The bookings decide.
         let mut dead = 0;
         let mut cursor = 0;
         loop {
-            self.renew(lease).await?;
             let (next, keys) = self.live.booking_keys_page(event, cursor, self.config.settle_page_size_max).await?;
             dead += self.settle_page(event, keys).await?.dead.len() as u64;
             if next == 0 {
@@ -45,7 +46,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let counts = self.counts(event).await?;
         let letters = self.durable.dead_keys(event).await?.len() as u64;
         if counts.agree(dead.max(letters)) {
-            return Ok(());
+            return Ok(counts.orders);
         }
         Err(Error::Damaged { doing: "comparing a settlement's counts", detail: format!("{counts:?}, {letters} dead") })
     }
@@ -63,12 +64,13 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 BookingRead::Unreadable { raw, reason } => (raw, reason),
                 BookingRead::Absent => (HashMap::new(), "the booking is listed but gone".to_owned()),
             };
-            if self.is_order_after_all(event, &key).await? {
+            if !self.live.booking_listed(event, &key).await? {
+                // A settlement in another process has confirmed and removed it.
+            } else if self.is_order_after_all(event, &key).await? {
                 settled.keys.insert(key);
-            } else if self.live.booking_listed(event, &key).await? {
+            } else {
                 dead.push(DeadLetter { key, reason, raw });
             }
-            // Not listed any more: a settlement in another process has confirmed and removed it.
         }
         let ids: Vec<String> = whole.iter().map(|(_, reservation)| reservation.id.clone()).collect();
         let orders = self.durable.order_revisions(&ids).await?;
@@ -93,12 +95,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     /// What both stores count.
     pub(super) async fn counts(&self, event: EventId) -> Result<Counts> {
-        Ok(Counts {
-            bookings: self.live.booking_count(event).await?,
-            journalled: self.live.journal_state(event).await?.unwrap_or_default().appended,
-            orders: self.durable.count_orders(event).await?,
-            changes: self.durable.count_changes(event).await?,
-        })
+        let bookings = self.live.booking_count(event).await?;
+        let journalled = self.live.journal_state(event).await?.unwrap_or_default().appended;
+        let Tally { orders, changes } = self.durable.tally(event).await?;
+        Ok(Counts { bookings, journalled, orders, changes })
     }
 
     /// Journal entries that could not be read, if the orders do not account for them in another way.

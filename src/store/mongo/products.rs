@@ -279,6 +279,26 @@ impl Products {
         Ok(Box::pin(products))
     }
 
+    /// How many units each product of an event was prepared with.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn prepared_units(&self, event: EventId) -> Result<HashMap<ProductId, u64>> {
+        #[derive(Deserialize)]
+        struct Row {
+            #[serde(rename = "_id")]
+            id: ObjectId,
+            frequency: i64,
+        }
+        let rows = self.collection.clone_with_type::<Row>();
+        let call = async {
+            let cursor = rows.find(of_event(event)).projection(doc! { "frequency": 1 }).await?;
+            let units = |row: Row| (ProductId::from_bytes(row.id.bytes()), u64::try_from(row.frequency).unwrap_or(0));
+            cursor.map_ok(units).try_collect().await
+        };
+        within(self.long, "reading units", call).await
+    }
+
     /// The titles of these products, of those that were deleted as well.
     ///
     /// # Errors

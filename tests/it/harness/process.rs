@@ -19,6 +19,11 @@ pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// What processes are to tell while a test runs with `--nocapture`, as a log filter: `ORBIT_TEST_LOG=warn`.
+fn said() -> Option<String> {
+    std::env::var("ORBIT_TEST_LOG").ok()
+}
+
 /// `orbit serve`, running.
 pub struct OrbitProcess {
     child: Child,
@@ -33,7 +38,7 @@ impl OrbitProcess {
             .arg("serve")
             .env_remove("ORBIT_CONFIG")
             .envs(environment(config, port))
-            .stdout(Stdio::null())
+            .stdout(if said().is_some() { Stdio::inherit() } else { Stdio::null() })
             .kill_on_drop(true)
             .spawn()
             .unwrap();
@@ -83,7 +88,7 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("SERVER__HOST", "127.0.0.1".to_owned()),
         set("SERVER__PORT", port.to_string()),
         set("METRICS__ENABLED", "false".to_owned()),
-        set("LOG__FILTER", "error".to_owned()),
+        set("LOG__FILTER", said().unwrap_or_else(|| "error".to_owned())),
         set("MONGO__URI", config.mongo.uri.expose_secret().to_owned()),
         set("MONGO__DATABASE", config.mongo.database.clone()),
         set("MONGO__POOL_MAX", "10".to_owned()),

@@ -137,7 +137,7 @@ async fn an_older_state_of_a_reservation_never_overwrites_a_newer_one() {
         assert_eq!(page.items.iter().map(|order| order.status).collect::<Vec<_>>(), [expected]);
     }
 
-    assert_eq!(orders.changes_of_event(event_id(&sale)).await.unwrap(), 3);
+    assert_eq!(orders.tally(event_id(&sale)).await.unwrap().changes, 3);
     app.finish().await;
 }
 

@@ -1,6 +1,6 @@
 //! Events, products, dead letters, leases and repairs, with the guards of their repositories.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -136,8 +136,9 @@ impl Database {
         products.filter(|product| product.run.as_deref() == Some(run)).map(|product| product.record.clone()).collect()
     }
 
-    pub fn product(&self, event: EventId, id: ProductId) -> Option<Product> {
-        self.products.get(&id).map(|product| product.record.clone()).filter(|product| product.event == event)
+    pub fn prepared_units(&self, event: EventId) -> HashMap<ProductId, u64> {
+        let of_event = self.products.iter().filter(|(_, product)| product.record.event == event);
+        of_event.map(|(id, product)| (*id, product.record.units.into())).collect()
     }
 
     /// Every account is a seller who may sell.

@@ -16,14 +16,13 @@ use orbit::domain::journal::EntryId;
 use orbit::domain::message::{Listener, Message};
 use orbit::domain::order::Order;
 use orbit::domain::page::{Listed, Page};
-use orbit::domain::product::Product;
 use orbit::domain::reservation::Reservation;
 use orbit::domain::restock::{Restock, RestockState};
 use orbit::domain::schedule::ScheduleProblem;
 use orbit::error::{Dependency, Error, Result};
 use orbit::sale::Durable;
 use orbit::store::mongo::audit::AuditEntry;
-use orbit::store::mongo::orders::Upserted;
+use orbit::store::mongo::orders::{Tally, Upserted};
 use orbit::store::mongo::products::ProductStream;
 use tokio::time::timeout;
 
@@ -150,8 +149,8 @@ impl Durable for SimDurable {
         Ok(Box::pin(futures::stream::iter(rows.collect::<Vec<_>>())))
     }
 
-    async fn product(&self, event: EventId, id: ProductId) -> Result<Option<Product>> {
-        self.ask("reading a product", move |database| database.product(event, id)).await
+    async fn prepared_units(&self, event: EventId) -> Result<HashMap<ProductId, u64>> {
+        self.ask("reading units", move |database| database.prepared_units(event)).await
     }
 
     async fn standing(&self, id: UserId) -> Result<Option<Standing>> {
@@ -186,9 +185,12 @@ impl Durable for SimDurable {
         self.ask("counting orders", move |database| database.orders_of(event).count() as u64).await
     }
 
-    async fn count_changes(&self, event: EventId) -> Result<u64> {
-        let changes = move |database: &mut Database| database.orders_of(event).map(|one| u64::from(one.revision)).sum();
-        self.ask("summing changes", changes).await
+    async fn tally(&self, event: EventId) -> Result<Tally> {
+        let tally = move |database: &mut Database| Tally {
+            orders: database.orders_of(event).count() as u64,
+            changes: database.orders_of(event).map(|one| u64::from(one.revision)).sum(),
+        };
+        self.ask("summing changes", tally).await
     }
 
     async fn units_per_product(&self, event: EventId) -> Result<BTreeMap<ProductId, u64>> {
