@@ -23,6 +23,7 @@ use crate::store::live::Live;
 use crate::store::media::Media;
 use crate::store::mongo::Mongo;
 use crate::task::Tracker;
+use crate::vouchers::Vouchers;
 use crate::webhooks::Webhooks;
 
 const PING_INTERVAL: Duration = Duration::from_millis(250);
@@ -42,6 +43,7 @@ pub struct App {
     payments: Arc<Payments>,
     reports: Reports,
     webhooks: Arc<Webhooks>,
+    vouchers: Arc<Vouchers>,
     idempotency: Idempotency,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
@@ -77,7 +79,9 @@ impl App {
         let named = process.clone();
         let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named));
         let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
-        let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
+        let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process.clone())?);
+        let stores = (Arc::clone(&mongo), Arc::clone(&live));
+        let vouchers = Arc::new(Vouchers::new(stores, Arc::clone(&clock), &config, process)?);
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;
@@ -95,6 +99,7 @@ impl App {
             payments,
             reports,
             webhooks,
+            vouchers,
             idempotency,
             limits,
             tasks,
@@ -152,6 +157,7 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.sale).keep_schedule(tasks()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(tasks()));
+        self.tasks.spawn(Arc::clone(&self.vouchers).keep_reconciling(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
         self.tasks.spawn(Arc::clone(&self.webhooks).keep_delivering(tasks()));
         self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
@@ -240,6 +246,12 @@ impl App {
     #[must_use]
     pub const fn webhooks(&self) -> &Arc<Webhooks> {
         &self.webhooks
+    }
+
+    /// Vouchers.
+    #[must_use]
+    pub const fn vouchers(&self) -> &Arc<Vouchers> {
+        &self.vouchers
     }
 
     /// Requests that are answered once.

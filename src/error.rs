@@ -245,6 +245,14 @@ codes! {
     MediaUnavailable = "media_unavailable",
     /// The payment gateway did not answer; asking again is safe.
     PaymentGatewayUnavailable = "payment_gateway_unavailable",
+    /// There are not enough vouchers; the order has none.
+    VouchersShort = "vouchers_short",
+    /// The voucher or its order is in a state in which this cannot be done.
+    VoucherState = "voucher_state",
+    /// Another record has this name.
+    NameTaken = "name_taken",
+    /// The client has another order of this reference.
+    ReferenceReused = "reference_reused",
     /// Every worker for this kind of work is busy.
     Overloaded = "overloaded",
     /// A bug.

@@ -9,6 +9,7 @@ mod legacy;
 mod payment;
 mod sections;
 mod validate;
+mod vouchers;
 
 use std::path::Path;
 
@@ -24,6 +25,7 @@ pub use sections::{
     Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
     Sale, Server, Webhooks,
 };
+pub use vouchers::{Vouchers, named_key};
 
 /// Every setting with its default, and its documentation.
 pub const DEFAULTS: &str = include_str!("../../configs/default.toml");
@@ -49,6 +51,7 @@ pub struct Config {
     pub media: Media,
     pub webhooks: Webhooks,
     pub payment: Payment,
+    pub vouchers: Vouchers,
 }
 
 /// The configuration cannot be used; the text says what to change.

@@ -19,6 +19,7 @@ impl Config {
         self.check_media(&mut problems);
         self.check_webhooks(&mut problems);
         self.check_payment(&mut problems);
+        self.check_vouchers(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
 

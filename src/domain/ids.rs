@@ -100,6 +100,16 @@ id_type! {
     WebhookId,
     /// A message on its way to an endpoint.
     DeliveryId,
+    /// What vouchers are of.
+    VoucherProductId,
+    /// An issuer of vouchers.
+    VendorId,
+    /// A customer for whom vouchers are kept and ordered.
+    ClientId,
+    /// An order of vouchers.
+    VoucherOrderId,
+    /// A spreadsheet of vouchers.
+    ImportId,
 }
 
 #[cfg(test)]

@@ -20,4 +20,5 @@ pub mod restock;
 pub mod sale;
 pub mod schedule;
 pub mod verification;
+pub mod voucher;
 pub mod webhook;

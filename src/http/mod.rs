@@ -16,3 +16,4 @@ pub mod problem;
 pub mod router;
 mod seller;
 pub mod serve;
+mod voucher;

@@ -22,6 +22,7 @@ pub(super) use super::extract::PageQuery;
         (name = "buyer", description = "Browsing and buying"),
         (name = "seller", description = "Preparing and running a sale"),
         (name = "admin", description = "Reviewing sellers, blocking accounts"),
+        (name = "vouchers", description = "Codes that were bought before they are sold"),
         (name = "payment", description = "For the payment gateway"),
         (name = "health", description = "For load balancers and operators")
     ),

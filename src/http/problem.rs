@@ -113,7 +113,11 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::CatalogueFrozen
         | Code::SettlementIncomplete
         | Code::VerificationExists
-        | Code::VerificationDecided => StatusCode::CONFLICT,
+        | Code::VerificationDecided
+        | Code::VouchersShort
+        | Code::VoucherState
+        | Code::NameTaken
+        | Code::ReferenceReused => StatusCode::CONFLICT,
         Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,

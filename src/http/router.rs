@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::{Problem, finish};
-use super::{admin, auth, buyer, docs, health, layer, openapi, payment, seller};
+use super::{admin, auth, buyer, docs, health, layer, openapi, payment, seller, voucher};
 use crate::app::AppState;
 use crate::error::{Code, Error};
 
@@ -79,6 +79,28 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(admin::cancel_any_order))
         .routes(routes!(admin::block_account))
         .routes(routes!(admin::unblock_account))
+        .merge(vouchers())
+}
+
+/// Vouchers: for administrators, and for those who order for a client.
+fn vouchers() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(voucher::enter_vendor, voucher::list_vendors))
+        .routes(routes!(voucher::enter_client, voucher::list_clients))
+        .routes(routes!(voucher::change_client))
+        .routes(routes!(voucher::enter_voucher_product, voucher::list_voucher_products))
+        .routes(routes!(voucher::show_availability))
+        .routes(routes!(voucher::tag_vouchers))
+        .routes(routes!(voucher::untag_vouchers))
+        .routes(routes!(voucher::pump_vouchers))
+        .routes(routes!(voucher::block_voucher))
+        .routes(routes!(voucher::unblock_voucher))
+        .routes(routes!(voucher::reset_voucher_order))
+        .routes(routes!(voucher::order_vouchers, voucher::list_voucher_orders))
+        .routes(routes!(voucher::show_voucher_order))
+        .routes(routes!(voucher::cancel_voucher_order))
+        .routes(routes!(voucher::show_codes))
+        .routes(routes!(voucher::complete_voucher_order))
 }
 
 /// Routes that the payment gateway calls.

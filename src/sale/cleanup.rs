@@ -7,6 +7,10 @@ use crate::error::{Error, Result};
 use crate::store::live::Removed;
 use crate::store::live::link::Link;
 
+/// Keys in one call, far fewer than are read at once: taking them out of a large index is slow, and buyers of other sales
+/// wait meanwhile.
+const REMOVED_AT_ONCE: usize = 100;
+
 impl<L: Link, D: Durable> Sale<L, D> {
     /// Removes every key of a stopped sale but the status and the bookings that are no orders. When nothing else is left,
     /// the status gets its end. `orders` is how many it has. Returns how many reservations are kept for an operator.
@@ -37,7 +41,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             let revived = known_dead.intersection(&settled.keys).cloned().collect();
             self.durable.resolve_dead(event, &revived).await?;
             let keys: Vec<String> = settled.keys.into_iter().collect();
-            for batch in keys.chunks(self.config.settle_page_size_max) {
+            for batch in keys.chunks(REMOVED_AT_ONCE) {
                 expect_removed(self.live.remove_bookings(event, batch, None).await?)?;
             }
             if next == 0 {
@@ -79,7 +83,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             if keep_records {
                 keys.retain(|key| !records.contains(key));
             }
-            for batch in keys.chunks(self.config.settle_page_size_max) {
+            for batch in keys.chunks(REMOVED_AT_ONCE) {
                 expect_removed(self.live.remove_sale_keys(event, batch, None).await?)?;
             }
             if next == 0 {

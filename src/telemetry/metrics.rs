@@ -33,6 +33,8 @@ metrics_table! {
     gauge PAYMENTS_UNAPPLIED = "orbit_payments_unapplied", Unit::Count, "Payments that have succeeded and are not applied to their reservations yet.";
     gauge REFUNDS_STUCK = "orbit_refunds_stuck", Unit::Count, "Refunds that were given up and wait for a person.";
     counter SCHEDULED = "orbit_sales_scheduled_total", Unit::Count, "What the schedule did: sales opened, ended, and openings refused.";
+    counter VOUCHER_CLAIMS_REPAIRED = "orbit_voucher_claims_repaired_total", Unit::Count, "Claims on vouchers that were left behind by a process.";
+    gauge VOUCHER_DRIFT = "orbit_voucher_drift", Unit::Count, "Vouchers that the last pump found in another pool than theirs.";
     counter DEAD_LETTERS = "orbit_dead_letters_total", Unit::Count, "Reservations that could not be settled; each one needs a person.";
     counter REPAIRS = "orbit_repairs_total", Unit::Count, "Sales that recovery repaired, by kind.";
     histogram SETTLE_LAG_SECONDS = "orbit_settle_lag_seconds", Unit::Seconds, "Time from a reservation to its order in the database.";

@@ -113,6 +113,28 @@ const TABLE: &[Row] = &[
     row("post", "/api/admin/verifications/{id}/reject", admins(409)),
     row("post", "/api/admin/accounts/{id}/block", admins(200)),
     row("post", "/api/admin/accounts/{id}/unblock", admins(200)),
+    // Vouchers: the buyer orders for a client.
+    row("post", "/api/admin/vouchers/vendors", admins(400)),
+    row("get", "/api/admin/vouchers/vendors", admins(200)),
+    row("post", "/api/admin/vouchers/clients", admins(400)),
+    row("get", "/api/admin/vouchers/clients", admins(200)),
+    row("post", "/api/admin/vouchers/products", admins(400)),
+    row("get", "/api/admin/vouchers/products", admins(200)),
+    row("get", "/api/admin/vouchers/products/{productId}/availability", admins(200)),
+    row("post", "/api/admin/vouchers/products/{productId}/tags", admins(400)),
+    row("post", "/api/admin/vouchers/products/{productId}/untags", admins(400)),
+    row("post", "/api/admin/vouchers/products/{productId}/pump", admins(200)),
+    // There is no such unit, and no such order.
+    row("post", "/api/admin/vouchers/units/{unitId}/block", admins(404)),
+    row("post", "/api/admin/vouchers/units/{unitId}/unblock", admins(404)),
+    row("post", "/api/admin/vouchers/orders/{orderId}/reset", admins(404)),
+    row("post", "/api/client/voucher-orders", buyers(400)),
+    row("get", "/api/client/voucher-orders", buyers(200)),
+    row("get", "/api/client/voucher-orders/{orderId}", buyers(404)),
+    row("get", "/api/client/voucher-orders/{orderId}/codes", buyers(404)),
+    row("post", "/api/client/voucher-orders/{orderId}/cancel", buyers(404)),
+    row("post", "/api/client/voucher-orders/{orderId}/complete", buyers(404)),
+    row("put", "/api/admin/vouchers/clients/{clientId}", admins(200)),
     row("post", "/api/auth/signout", signed_in(200)),
 ];
 
@@ -123,6 +145,8 @@ struct Ids {
     verification: String,
     account: String,
     webhook: String,
+    voucher_product: String,
+    client: String,
 }
 
 impl Ids {
@@ -133,8 +157,10 @@ impl Ids {
             _ => &self.event,
         };
         // No delivery has the id of an event.
+        let product = if path.starts_with("/api/admin/vouchers") { &self.voucher_product } else { &self.product };
+        let path = path.replace("{clientId}", &self.client).replace("{orderId}", &self.event).replace("{unitId}", "77");
         let path = path.replace("{webhookId}", &self.webhook).replace("{deliveryId}", &self.event);
-        path.replace("{eventId}", &self.event).replace("{productId}", &self.product).replace("{id}", id)
+        path.replace("{eventId}", &self.event).replace("{productId}", product).replace("{id}", id)
     }
 }
 
@@ -191,7 +217,8 @@ async fn everybody_gets_what_the_table_says_from_every_route() {
     let hook = json!({ "url": "https://shop.example/hooks", "eventTypes": ["reservation.expired"] });
     let created = owner.post_json("/api/seller/webhooks", hook).await.expect(201);
     let webhook = created["webhook"]["id"].as_str().unwrap().to_owned();
-    let ids = Ids { event, product, verification, account: applicant.id, webhook };
+    let (client, voucher_product) = voucher_records(&admin, &buyer).await;
+    let ids = Ids { event, product, verification, account: applicant.id, webhook, voucher_product, client };
 
     let mut wrong = Vec::new();
     for row in TABLE {
@@ -211,6 +238,16 @@ async fn everybody_gets_what_the_table_says_from_every_route() {
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     app.finish().await;
+}
+
+/// A client for which this buyer orders, and a product of vouchers.
+async fn voucher_records(admin: &Actor, buyer: &Actor) -> (String, String) {
+    let id = |body: Value| body["id"].as_str().unwrap().to_owned();
+    let vendor = id(admin.post_json("/api/admin/vouchers/vendors", json!({ "name": "Acme" })).await.expect(201));
+    let client = json!({ "name": "Shoes Inc", "members": [buyer.id] });
+    let client = id(admin.post_json("/api/admin/vouchers/clients", client).await.expect(201));
+    let product = json!({ "name": "Coffee", "currency": "USD", "denominations": ["25.00"], "vendors": [vendor] });
+    (client, id(admin.post_json("/api/admin/vouchers/products", product).await.expect(201)))
 }
 
 /// A refusal says what it is, in the dialect that clients of its kind know.

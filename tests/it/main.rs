@@ -20,4 +20,5 @@ mod ratchets;
 mod reports;
 mod sale;
 mod supervisor;
+mod vouchers;
 mod webhooks;

@@ -3,7 +3,8 @@
 //! The braces are a Redis Cluster hash tag around the event id: all keys of one event live in one slot, so every script
 //! may touch them together, and events spread over shards.
 
-use crate::domain::ids::{EventId, ProductId, UserId};
+use crate::domain::ids::{EventId, ProductId, UserId, VoucherProductId};
+use crate::domain::voucher::{Pool, UnitId, denomination_text};
 
 /// Makes every key of one installation.
 #[derive(Debug, Clone)]
@@ -110,6 +111,36 @@ impl Keys {
     #[must_use]
     pub fn pattern(&self, event: EventId) -> String {
         format!("{}*{{{event}}}*", self.prefix)
+    }
+
+    /// Sorted set: voucher units (`inv-<id>`) by the second at which they expire. The tag is around the product: all of its
+    /// pools are in one slot.
+    #[must_use]
+    pub fn pool(&self, pool: &Pool) -> String {
+        let Pool { product, denomination, vendor, client } = pool;
+        let (prefix, worth) = (&self.prefix, denomination_text(*denomination));
+        client.map_or_else(
+            || format!("{prefix}pool:{{{product}}}:{worth}:{vendor}"),
+            |client| format!("{prefix}inventory:reserved:{client}:{{{product}}}:{worth}:{vendor}"),
+        )
+    }
+
+    /// Hash: a unit's vendor, denomination, expiry, client, pool, and the revision that was placed last.
+    #[must_use]
+    pub fn unit(&self, product: VoucherProductId, unit: UnitId) -> String {
+        format!("{}inventory:{{{product}}}:{}", self.prefix, unit.member())
+    }
+
+    /// Hash: claims on units that the database has not confirmed yet, by order item.
+    #[must_use]
+    pub fn claims(&self, product: VoucherProductId) -> String {
+        format!("{}inventory:{{{product}}}:claims", self.prefix)
+    }
+
+    /// Set: the pools of a product that have had a unit.
+    #[must_use]
+    pub fn pools(&self, product: VoucherProductId) -> String {
+        format!("{}inventory:{{{product}}}:pools", self.prefix)
     }
 }
 

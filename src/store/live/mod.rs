@@ -15,6 +15,7 @@ pub mod keys;
 mod levels;
 pub mod link;
 mod opening;
+pub mod pools;
 mod project;
 mod release;
 mod remove;

@@ -13,7 +13,7 @@ use crate::domain::reservation::Reservation;
 use crate::error::{Error, Result};
 
 /// Every script: its name and its text.
-pub const SOURCES: [(&str, &str); 10] = [
+pub const SOURCES: [(&str, &str); 12] = [
     ("reserve", include_str!("../../../lua/reserve.lua")),
     ("transition", include_str!("../../../lua/transition.lua")),
     ("project", include_str!("../../../lua/project.lua")),
@@ -24,6 +24,8 @@ pub const SOURCES: [(&str, &str); 10] = [
     ("confirm", include_str!("../../../lua/confirm.lua")),
     ("release", include_str!("../../../lua/release.lua")),
     ("restock", include_str!("../../../lua/restock.lua")),
+    ("allocate", include_str!("../../../lua/allocate.lua")),
+    ("place", include_str!("../../../lua/place.lua")),
 ];
 
 /// The scripts, hashed once. A call runs EVALSHA, and loads the script again if the server has lost it.
@@ -39,18 +41,58 @@ pub(super) struct Scripts {
     pub confirm: Script,
     pub release: Script,
     pub restock: Script,
+    pub allocate: Script,
+    pub place: Script,
 }
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let [reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock] =
-            SOURCES.map(|(_, source)| Script::new(source));
-        Self { reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock }
+        let [
+            reserve,
+            transition,
+            project,
+            remove,
+            acknowledge,
+            hold,
+            restore,
+            confirm,
+            release,
+            restock,
+            allocate,
+            place,
+        ] = SOURCES.map(|(_, source)| Script::new(source));
+        Self {
+            reserve,
+            transition,
+            project,
+            remove,
+            acknowledge,
+            hold,
+            restore,
+            confirm,
+            release,
+            restock,
+            allocate,
+            place,
+        }
     }
 
     pub(super) fn all(&self) -> [&Script; SOURCES.len()] {
-        let Self { reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock } = self;
-        [reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock]
+        let Self {
+            reserve,
+            transition,
+            project,
+            remove,
+            acknowledge,
+            hold,
+            restore,
+            confirm,
+            release,
+            restock,
+            allocate,
+            place,
+        } = self;
+        [reserve, transition, project, remove, acknowledge, hold, restore, confirm, release, restock, allocate, place]
     }
 }
 

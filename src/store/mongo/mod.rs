@@ -26,6 +26,7 @@ pub mod sandbox_intents;
 mod schedule;
 pub mod server;
 pub mod verifications;
+pub mod vouchers;
 pub mod webhooks;
 
 use std::time::Duration;
@@ -36,6 +37,7 @@ use mongodb::{Client, Database};
 use secrecy::ExposeSecret;
 
 use crate::config;
+use crate::domain::voucher::{Client as VoucherClient, Vendor, VoucherProduct};
 use crate::error::{Dependency, Error, Result};
 use error::within;
 
@@ -87,6 +89,16 @@ pub struct Mongo {
     pub webhook_messages: webhooks::Messages,
     /// Messages on their way.
     pub webhook_deliveries: webhooks::Deliveries,
+    /// Who issues vouchers.
+    pub vendors: vouchers::NamedRecords<Vendor>,
+    /// For whom vouchers are kept and ordered.
+    pub clients: vouchers::NamedRecords<VoucherClient>,
+    /// What vouchers are of.
+    pub voucher_products: vouchers::NamedRecords<VoucherProduct>,
+    /// Voucher units.
+    pub voucher_units: vouchers::Units,
+    /// Orders of vouchers.
+    pub voucher_orders: vouchers::VoucherOrders,
     /// Requests that are answered once.
     pub requests: idempotency::Requests,
     /// Changes of settled orders that sellers have not been told of.
@@ -137,6 +149,11 @@ impl Mongo {
             webhook_endpoints: webhooks::Endpoints::new(database, deadline),
             webhook_messages: webhooks::Messages::new(database, deadline, MESSAGES_KEPT),
             webhook_deliveries: webhooks::Deliveries::new(database, deadline, MESSAGES_KEPT),
+            vendors: vouchers::NamedRecords::new(database, deadline),
+            clients: vouchers::NamedRecords::new(database, deadline),
+            voucher_products: vouchers::NamedRecords::new(database, deadline),
+            voucher_units: vouchers::Units::new(database, deadline, long),
+            voucher_orders: vouchers::VoucherOrders::new(database, deadline),
             requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
             client,

@@ -118,6 +118,11 @@ impl Actor {
         Self::send(self.request(Method::POST, path).json(&body)).await
     }
 
+    /// As [`Self::post_json`], of a process that may be killed meanwhile: `None` if there was no answer.
+    pub async fn try_post_json(&self, path: &str, body: Value) -> Option<Reply> {
+        Self::try_send(self.request(Method::POST, path).json(&body)).await.ok()
+    }
+
     pub async fn put_json(&self, path: &str, body: Value) -> Reply {
         Self::send(self.request(Method::PUT, path).json(&body)).await
     }

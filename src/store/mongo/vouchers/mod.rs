@@ -1,0 +1,9 @@
+//! Collections of vouchers.
+
+pub mod named;
+pub mod orders;
+pub mod units;
+
+pub use named::NamedRecords;
+pub use orders::VoucherOrders;
+pub use units::Units;

@@ -1,0 +1,79 @@
+//! Vouchers: codes that were bought before they are sold.
+//!
+//! The database has every unit and decides whose it is. The pools of the live store say, fast, which one is next. A unit is
+//! first claimed in its pool, then given to its item in the database, and then the claim is struck; whoever was first in the
+//! database has it. Everything else (imports, tags, releases) is written in the database and placed in the pools
+//! afterwards, by revision, so that no order of arrival and no crash leaves a unit where it does not belong for longer than a
+//! round of the reconciler.
+
+mod allocate;
+mod availability;
+mod check;
+pub mod crypto;
+mod named;
+mod orders;
+mod place;
+mod pump;
+mod reconcile;
+mod stock;
+mod tags;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+pub use allocate::Allocation;
+pub use availability::{Availability, PoolAvailability};
+pub use check::VoucherCheck;
+pub use orders::{LINES_MAX, ShownCode};
+pub use pump::Pumped;
+pub use stock::{Added, IncomingUnit};
+
+use crate::config::{self, Config};
+use crate::domain::clock::Clock;
+use crate::error::Result;
+use crate::store::live::Live;
+use crate::store::mongo::Mongo;
+use crypto::Keyring;
+
+/// Voucher inventory.
+#[derive(Debug)]
+pub struct Vouchers {
+    mongo: Arc<Mongo>,
+    live: Arc<Live>,
+    clock: Arc<dyn Clock>,
+    keyring: Keyring,
+    config: config::Vouchers,
+    process: String,
+    lease_ttl: Duration,
+}
+
+impl Vouchers {
+    /// Over these stores.
+    ///
+    /// # Errors
+    /// When a key cannot be used.
+    pub fn new(
+        stores: (Arc<Mongo>, Arc<Live>),
+        clock: Arc<dyn Clock>,
+        config: &Config,
+        process: String,
+    ) -> Result<Self> {
+        let (mongo, live) = stores;
+        let keyring = Keyring::new(&config.vouchers, &config.accounts.data_key)?;
+        let lease_ttl = Duration::from_millis(config.sale.lease_ttl_ms);
+        Ok(Self { mongo, live, clock, keyring, config: config.vouchers.clone(), process, lease_ttl })
+    }
+
+    /// The keys that codes are sealed and hashed with.
+    #[must_use]
+    pub const fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+
+    /// What expires before is not sold.
+    fn sold_from(&self) -> DateTime<Utc> {
+        self.clock.now() + TimeDelta::days(self.config.validity_days_min.into())
+    }
+}

@@ -1,0 +1,95 @@
+//! The pump: every pool is compared with the database and mended, while it is in use.
+//!
+//! Pools are never cleared and filled again. Each available unit is placed where it belongs, which changes nothing if it is
+//! there; then each member of each pool is looked up, and goes if no unit is to be had under its name. Claims stay.
+
+use std::collections::HashSet;
+
+use super::Vouchers;
+use crate::domain::ids::VoucherProductId;
+use crate::domain::voucher::{Unit, UnitId};
+use crate::error::Result;
+
+/// Units in memory at once.
+const UNITS_AT_ONCE: u32 = 1_000;
+
+/// What the pump found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pumped {
+    /// Available units in the database.
+    pub units: u64,
+    /// Of those, units that were not in their pool, and are now.
+    pub moved: u64,
+    /// Members of pools that were not to be had, and are gone.
+    pub removed: u64,
+}
+
+impl std::ops::AddAssign for Pumped {
+    fn add_assign(&mut self, other: Self) {
+        self.units += other.units;
+        self.moved += other.moved;
+        self.removed += other.removed;
+    }
+}
+
+impl Pumped {
+    /// How far pools and database were apart.
+    #[must_use]
+    pub const fn drift(&self) -> u64 {
+        self.moved + self.removed
+    }
+}
+
+impl Vouchers {
+    /// Compares and mends the pools of every product.
+    ///
+    /// # Errors
+    /// When a store does not answer: pumping again goes on.
+    pub async fn pump_all(&self) -> Result<Pumped> {
+        let mut pumped = Pumped::default();
+        for product in self.product_ids().await? {
+            pumped += self.pump(product).await?;
+        }
+        Ok(pumped)
+    }
+
+    /// Compares and mends the pools of a product.
+    ///
+    /// # Errors
+    /// When a store does not answer: pumping again goes on.
+    pub async fn pump(&self, product: VoucherProductId) -> Result<Pumped> {
+        let mut pumped = Pumped::default();
+        let mut after = None;
+        loop {
+            let units = self.mongo.voucher_units.page(product, after, UNITS_AT_ONCE).await?;
+            let Some(last) = units.last() else { break };
+            after = Some(last.id);
+            pumped.units += units.len() as u64;
+            pumped.moved += self.place_settling(&units, |_| None).await?.moved;
+        }
+        for (pool, _) in self.live.pool_sizes(product).await? {
+            pumped.removed += self.purge(product, &pool).await?;
+        }
+        tracing::info!(%product, units = pumped.units, moved = pumped.moved, removed = pumped.removed, "pools pumped");
+        Ok(pumped)
+    }
+
+    /// Removes what is in a pool and not to be had.
+    async fn purge(&self, product: VoucherProductId, pool: &str) -> Result<u64> {
+        let (mut cursor, mut removed) = (0, 0);
+        loop {
+            let (next, members) = self.live.pool_page(pool, cursor, UNITS_AT_ONCE as usize).await?;
+            let ids: Vec<UnitId> = members.iter().filter_map(|member| UnitId::from_member(member)).collect();
+            let known: Vec<Unit> = self.mongo.voucher_units.by_ids(&ids).await?;
+            // Whatever its state is, this puts a known unit where it belongs.
+            removed += self.place_settling(&known, |_| None).await?.moved;
+            let known: HashSet<String> = known.iter().map(|unit| unit.id.member()).collect();
+            let strays: Vec<String> = members.into_iter().filter(|member| !known.contains(member)).collect();
+            removed += self.live.purge_pool(product, pool, &strays).await?;
+            if next == 0 {
+                return Ok(removed);
+            }
+            cursor = next;
+        }
+    }
+}
