@@ -15,26 +15,27 @@
 -- Returns an array of strings; the first is the tag:
 --   CLAIMED  for each item: member, score, 'R' if it came from a reserved pool or else 'G'
 --   SHORT    how many of the items could have had a unit; nothing was changed
+--   DAMAGED  an argument or a claim cannot be read, and which; nothing was changed
 
 local ITEMS_MAX = 500
 
 local reserved, lowest = tonumber(ARGV[1]), ARGV[2]
 local items = #ARGV - 2
-if items < 1 or items > ITEMS_MAX then
-  return redis.error_reply('ERR an allocation has 1 to ' .. ITEMS_MAX .. ' items')
+if not reserved or not string.match(lowest or '', '^%d+$') or items < 1 or items > ITEMS_MAX then
+  return {'DAMAGED', 'an allocation has 1 to ' .. ITEMS_MAX .. ' items'}
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
-local answer, open = {'CLAIMED'}, {}
+local answer, open = {}, {}
 for i = 1, items do
   local claim = redis.call('HGET', KEYS[1], ARGV[2 + i])
   if claim then
     local member, score, phase = string.match(claim, '^(%S+) (%d+) %d+ ([RG])$')
     if not member then
-      return redis.error_reply('ERR a claim cannot be read: ' .. claim)
+      return {'DAMAGED', 'the claim of ' .. ARGV[2 + i]}
     end
-    answer[i * 3 - 1], answer[i * 3], answer[i * 3 + 1] = member, score, phase
+    answer[i * 3 - 2], answer[i * 3 - 1], answer[i * 3] = member, score, phase
   else
     open[#open + 1] = i
   end
@@ -83,6 +84,6 @@ for i, unit in ipairs(taken) do
   -- The claim first: under memory pressure (noeviction) it is refused, and nothing has left its pool.
   redis.call('HSET', KEYS[1], ARGV[2 + item], unit.member .. ' ' .. score .. ' ' .. now .. ' ' .. unit.phase)
   redis.call('ZREM', KEYS[unit.pool], unit.member)
-  answer[item * 3 - 1], answer[item * 3], answer[item * 3 + 1] = unit.member, score, unit.phase
+  answer[item * 3 - 2], answer[item * 3 - 1], answer[item * 3] = unit.member, score, unit.phase
 end
-return answer
+return {'CLAIMED', unpack(answer)}

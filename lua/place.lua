@@ -21,6 +21,7 @@
 --           SAME   it was there
 --           STALE  a newer revision was placed before; nothing was changed
 --           CLAIMED  an order is about to get it; nothing was changed
+--   DAMAGED  an argument cannot be read, and which; nothing was changed
 
 local FIXED_KEYS, KEYS_EACH, ARGS_EACH = 2, 2, 8
 
@@ -38,13 +39,16 @@ for i = 0, units - 1 do
   if ARGV[2 + i * ARGS_EACH + 3] == '1' then
     redis.call('ZCARD', KEYS[FIXED_KEYS + i * KEYS_EACH + 2])
   end
+  if not integer(ARGV[2 + i * ARGS_EACH + 1]) or not integer(ARGV[2 + i * ARGS_EACH + 2]) then
+    return {'DAMAGED', 'the revision or the expiry of ' .. ARGV[2 + i * ARGS_EACH]}
+  end
 end
 local claimed = {}
 for _, claim in ipairs(redis.call('HVALS', KEYS[1])) do
   claimed[string.match(claim, '^%S+') or ''] = true
 end
 
-local answer = {'PLACED'}
+local answer = {}
 for i = 0, units - 1 do
   local key, arg = FIXED_KEYS + i * KEYS_EACH, 1 + i * ARGS_EACH
   local meta, pool = KEYS[key + 1], KEYS[key + 2]
@@ -88,4 +92,4 @@ for i = 0, units - 1 do
   end
   answer[#answer + 1] = outcome
 end
-return answer
+return {'PLACED', unpack(answer)}

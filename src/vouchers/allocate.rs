@@ -16,7 +16,7 @@ use crate::domain::ids::{ClientId, VendorId, VoucherProductId};
 use crate::domain::money::Money;
 use crate::domain::voucher::{Pool, Unit, UnitId};
 use crate::error::{Code, Error, Result};
-use crate::store::live::pools::{Claimed, Claiming};
+use crate::store::live::{Claimed, Claiming};
 use crate::store::mongo::vouchers::units::{Assignment, Which};
 
 /// Claims that others were quicker to get in the database; then something is wrong with the pools.

@@ -6,7 +6,7 @@ use super::Vouchers;
 use crate::domain::ids::VoucherProductId;
 use crate::domain::voucher::Unit;
 use crate::error::Result;
-use crate::store::live::pools::{Placed, Placement};
+use crate::store::live::{Placed, Placement};
 
 impl Vouchers {
     /// Puts units where they belong, and takes off the marks that say they are to be placed.

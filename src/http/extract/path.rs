@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::app::AppState;
 use crate::domain::ids::ProductId;
+use crate::domain::voucher::VoucherProduct;
 use crate::error::{Code, Error};
 use crate::http::problem::Problem;
 
@@ -46,6 +47,19 @@ impl FromRequestParts<AppState> for NamedProduct {
         let text = path_text(parts, app, "productId").await;
         let unknown = |_| Error::refused(Code::ProductNotFound, "product not found");
         Ok(Self(text.parse().map_err(unknown)?))
+    }
+}
+
+/// The product of vouchers of the path parameter `productId`, read before a body is.
+#[derive(Debug)]
+pub(in crate::http) struct NamedVoucherProduct(pub VoucherProduct);
+
+impl FromRequestParts<AppState> for NamedVoucherProduct {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let id = path_id(&path_text(parts, app, "productId").await, "voucher product not found")?;
+        Ok(Self(app.vouchers().product(id).await?))
     }
 }
 

@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 
 use super::records::NO_CLIENT;
 use crate::app::AppState;
-use crate::domain::ids::{ClientId, VoucherProductId};
+use crate::domain::ids::ClientId;
 use crate::domain::money::Money;
 use crate::domain::voucher::{Unit, UnitId, VoucherProduct, denomination_text};
 use crate::error::{Error, Result};
-use crate::http::extract::{Admin, Path, ValidJson, path_id};
+use crate::http::extract::{Admin, NamedVoucherProduct, Path, ValidJson, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 use crate::vouchers::Availability;
 
@@ -81,9 +81,8 @@ impl From<Availability> for AvailabilityBody {
 pub(in crate::http) async fn show_availability(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedVoucherProduct(product): NamedVoucherProduct,
 ) -> Answer<Json<AvailabilityBody>> {
-    let product = app.vouchers().product(path_id(&id, NO_PRODUCT)?).await?;
     Ok(Json(app.vouchers().availability(product.id).await?.into()))
 }
 
@@ -107,10 +106,9 @@ pub(in crate::http) struct TaggedBody {
     units: u32,
 }
 
-async fn tagging(app: &AppState, id: &str, request: &TagRequest) -> Result<(VoucherProductId, Money, ClientId)> {
-    let product = app.vouchers().product(path_id(id, NO_PRODUCT)?).await?;
+async fn tagging(app: &AppState, product: &VoucherProduct, request: &TagRequest) -> Result<(Money, ClientId)> {
     let client = app.vouchers().client(path_id(&request.client_id, NO_CLIENT)?).await?;
-    Ok((product.id, worth(&product, &request.denomination, "denomination")?, client.id))
+    Ok((worth(product, &request.denomination, "denomination")?, client.id))
 }
 
 /// Keeps vouchers for a client: untagged ones, those that expire first.
@@ -127,11 +125,11 @@ async fn tagging(app: &AppState, id: &str, request: &TagRequest) -> Result<(Vouc
 pub(in crate::http) async fn tag_vouchers(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedVoucherProduct(product): NamedVoucherProduct,
     ValidJson(request): ValidJson<TagRequest>,
 ) -> Answer<Json<TaggedBody>> {
-    let (product, denomination, client) = tagging(&app, &id, &request).await?;
-    let units = app.vouchers().tag(product, denomination, client, request.quantity).await?;
+    let (denomination, client) = tagging(&app, &product, &request).await?;
+    let units = app.vouchers().tag(product.id, denomination, client, request.quantity).await?;
     Ok(Json(TaggedBody { units }))
 }
 
@@ -149,11 +147,11 @@ pub(in crate::http) async fn tag_vouchers(
 pub(in crate::http) async fn untag_vouchers(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedVoucherProduct(product): NamedVoucherProduct,
     ValidJson(request): ValidJson<TagRequest>,
 ) -> Answer<Json<TaggedBody>> {
-    let (product, denomination, client) = tagging(&app, &id, &request).await?;
-    let units = app.vouchers().untag(product, denomination, client, request.quantity).await?;
+    let (denomination, client) = tagging(&app, &product, &request).await?;
+    let units = app.vouchers().untag(product.id, denomination, client, request.quantity).await?;
     Ok(Json(TaggedBody { units }))
 }
 
@@ -179,9 +177,8 @@ pub(in crate::http) struct PumpedBody {
 pub(in crate::http) async fn pump_vouchers(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedVoucherProduct(product): NamedVoucherProduct,
 ) -> Answer<Json<PumpedBody>> {
-    let product = app.vouchers().product(path_id(&id, NO_PRODUCT)?).await?;
     let pumped = app.vouchers().pump(product.id).await?;
     Ok(Json(PumpedBody { units: pumped.units, moved: pumped.moved, removed: pumped.removed }))
 }

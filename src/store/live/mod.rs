@@ -4,6 +4,7 @@
 //! has a deadline, and a call that ran out of time has an unknown outcome that the caller must be told of.
 
 mod acknowledge;
+mod allocate;
 mod bookings;
 mod catalogue;
 mod confirm;
@@ -15,7 +16,8 @@ pub mod keys;
 mod levels;
 pub mod link;
 mod opening;
-pub mod pools;
+mod place;
+mod pools;
 mod project;
 mod release;
 mod remove;
@@ -35,12 +37,14 @@ use redis::FromRedisValue;
 use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 
+pub use allocate::{Claimed, Claiming, OpenClaim};
 pub use bookings::{BookingRead, StoredBooking};
 pub use durability::{Promise, Shortfall};
 pub use hold::Held;
 pub use journal::{EntryRead, JournalBatch, JournalEntry};
 pub use levels::Levels;
 pub use opening::OpeningToken;
+pub use place::{Placed, Placement};
 pub use project::{Projected, Projecting};
 pub use release::{HoldMember, Releasing};
 pub use remove::Removed;

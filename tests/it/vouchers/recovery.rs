@@ -3,7 +3,7 @@
 use orbit::domain::ids::VoucherOrderId;
 use orbit::domain::voucher::{UnitStatus, VoucherOrder, VoucherOrderStatus};
 use orbit::error::Code;
-use orbit::store::live::pools::{Claimed, Claiming};
+use orbit::store::live::{Claimed, Claiming};
 use orbit::store::mongo::new_id;
 use orbit::store::mongo::vouchers::units::{Assignment, Which};
 

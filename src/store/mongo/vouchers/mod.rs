@@ -2,6 +2,8 @@
 
 pub mod named;
 pub mod orders;
+mod secrets;
+mod stock;
 pub mod units;
 
 pub use named::NamedRecords;

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use bson::{Bson, DateTime, Document, doc, oid::ObjectId};
-use futures::{StreamExt, TryStreamExt};
-use mongodb::options::{Hint, ReturnDocument};
+use futures::TryStreamExt;
+use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{ClientId, VendorId, VoucherProductId};
 use crate::domain::money::{self, Money};
-use crate::domain::voucher::{Pool, Unit, UnitId, UnitStatus};
+use crate::domain::voucher::{Unit, UnitId, UnitStatus};
 use crate::error::{Error, Result};
 use crate::store::mongo::error::{DUPLICATE_KEY, unreadable, within};
 
@@ -52,7 +52,7 @@ pub struct NewUnit {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct UnitDocument {
+pub(super) struct UnitDocument {
     #[serde(rename = "_id")]
     id: i64,
     product_id: ObjectId,
@@ -120,20 +120,20 @@ pub struct Assignment {
 #[derive(Debug)]
 pub struct Units {
     database: Database,
-    collection: Collection<UnitDocument>,
+    pub(super) collection: Collection<UnitDocument>,
     counters: Collection<Document>,
-    deadline: Duration,
-    long: Duration,
+    pub(super) deadline: Duration,
+    pub(super) long: Duration,
 }
 
 const COLLECTION: &str = "voucherUnits";
 const COUNTER: &str = "voucherUnits";
 
-fn number(id: UnitId) -> i64 {
+pub(super) fn number(id: UnitId) -> i64 {
     i64::try_from(id.number()).unwrap_or(i64::MAX)
 }
 
-fn object(bytes: [u8; 12]) -> ObjectId {
+pub(super) fn object(bytes: [u8; 12]) -> ObjectId {
     ObjectId::from_bytes(bytes)
 }
 
@@ -157,7 +157,7 @@ fn changed(mut set: Document, unset: Document) -> Document {
 }
 
 impl Which {
-    fn filter(&self) -> Document {
+    pub(super) fn filter(&self) -> Document {
         let mut filter = doc! {
             "productId": object(self.product.bytes()),
             "status": UnitStatus::Available.as_str(),
@@ -384,86 +384,6 @@ impl Units {
         within(self.deadline, "changing a voucher unit", call).await?.map(Unit::try_from).transpose()
     }
 
-    /// Units that can be had, soonest expiry first.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn soonest(&self, which: &Which, limit: u32) -> Result<Vec<Unit>> {
-        let find = self.collection.find(which.filter()).sort(doc! { "expiresAt": 1, "_id": 1 }).limit(limit.into());
-        let call = async { find.await?.try_collect::<Vec<_>>().await };
-        within(self.deadline, "looking for voucher units", call).await?.into_iter().map(Unit::try_from).collect()
-    }
-
-    /// How many units of a product can be had of each kind, in the order of their worth.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn count_by_pool(
-        &self,
-        product: VoucherProductId,
-        expires_from: chrono::DateTime<chrono::Utc>,
-    ) -> Result<Vec<(Pool, u64)>> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Kind {
-            minor: i64,
-            currency: String,
-            vendor: ObjectId,
-            client: Option<ObjectId>,
-        }
-        #[derive(Deserialize)]
-        struct Row {
-            #[serde(rename = "_id")]
-            kind: Kind,
-            units: i64,
-        }
-        let pipeline = vec![
-            doc! { "$match": {
-                "productId": object(product.bytes()),
-                "status": UnitStatus::Available.as_str(),
-                "expiresAt": { "$gte": DateTime::from_chrono(expires_from) },
-            } },
-            doc! { "$group": {
-                "_id": {
-                    "minor": "$denominationMinor", "currency": "$currency", "vendor": "$vendorId", "client": "$clientId",
-                },
-                "units": { "$sum": 1_i64 },
-            } },
-            doc! { "$sort": { "_id": 1 } },
-        ];
-        let call =
-            async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
-        let rows = within(self.long, "counting voucher units", call).await?;
-        let read = |Row { kind, units }: Row| {
-            let unknown = || unreadable("counting voucher units", kind.currency.clone());
-            let currency = money::currency(&kind.currency).ok_or_else(unknown)?;
-            let pool = Pool {
-                product,
-                denomination: Money { minor: kind.minor, currency },
-                vendor: VendorId::from_bytes(kind.vendor.bytes()),
-                client: kind.client.map(|id| ClientId::from_bytes(id.bytes())),
-            };
-            Ok((pool, u64::try_from(units).unwrap_or(0)))
-        };
-        rows.into_iter().map(read).collect()
-    }
-
-    /// A page of a product's units, in the order of their numbers, after the one that the page before ended with.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn page(&self, product: VoucherProductId, after: Option<UnitId>, limit: u32) -> Result<Vec<Unit>> {
-        let filter = doc! {
-            "_id": { "$gt": after.map_or(0, number) },
-            "productId": object(product.bytes()),
-            "status": UnitStatus::Available.as_str(),
-        };
-        let find = self.collection.find(filter).sort(doc! { "_id": 1 }).limit(limit.into());
-        let find = find.hint(Hint::Keys(doc! { "_id": 1 }));
-        let call = async { find.await?.try_collect::<Vec<_>>().await };
-        within(self.long, "walking over voucher units", call).await?.into_iter().map(Unit::try_from).collect()
-    }
-
     /// Units of which the live store is to be told, in no order.
     ///
     /// # Errors
@@ -486,72 +406,6 @@ impl Units {
                 .await?;
         }
         Ok(())
-    }
-
-    /// The sealed secrets of these units.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn secrets(&self, ids: &[UnitId]) -> Result<Vec<(UnitId, SealedSecrets)>> {
-        #[derive(Deserialize)]
-        struct Row {
-            #[serde(rename = "_id")]
-            id: i64,
-            secrets: SealedSecrets,
-        }
-        let ids: Vec<i64> = ids.iter().map(|id| number(*id)).collect();
-        let rows = self.collection.clone_with_type::<Row>();
-        let call = async {
-            let cursor = rows.find(doc! { "_id": { "$in": ids } }).await?;
-            let row = |row: Row| (UnitId::new(u64::try_from(row.id).unwrap_or(0)), row.secrets);
-            cursor.map_ok(row).try_collect().await
-        };
-        within(self.deadline, "reading voucher units", call).await
-    }
-
-    /// A page of sealed secrets in the order of the units' numbers, for sealing them anew.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn secrets_page(&self, after: Option<UnitId>, limit: u32) -> Result<Vec<(UnitId, SealedSecrets)>> {
-        #[derive(Deserialize)]
-        struct Row {
-            #[serde(rename = "_id")]
-            id: i64,
-            secrets: SealedSecrets,
-        }
-        let rows = self.collection.clone_with_type::<Row>();
-        let find = rows.find(doc! { "_id": { "$gt": after.map_or(0, number) } }).sort(doc! { "_id": 1 });
-        let call = async {
-            let cursor = find.limit(limit.into()).await?;
-            let row = |row: Row| (UnitId::new(u64::try_from(row.id).unwrap_or(0)), row.secrets);
-            cursor.map_ok(row).try_collect().await
-        };
-        within(self.long, "reading voucher units", call).await
-    }
-
-    /// Writes a unit's secrets anew, if they are still what they were.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn reseal(&self, id: UnitId, from: &SealedSecrets, to: &SealedSecrets) -> Result<bool> {
-        let encode = |secrets| bson::serialize_to_bson(secrets).map_err(|error| Error::internal("sealing", error));
-        let filter = doc! { "_id": number(id), "secrets": encode(from)? };
-        let call = self.collection.update_one(filter, doc! { "$set": { "secrets": encode(to)? } });
-        Ok(within(self.deadline, "sealing voucher units anew", call).await?.matched_count == 1)
-    }
-
-    /// Every unit that an item has, streamed: for checking.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn allocated(&self) -> Result<impl futures::Stream<Item = Result<Unit>> + Send> {
-        let call = self.collection.find(doc! { "item": { "$exists": true } }).batch_size(500);
-        let cursor = within(self.deadline, "reading allocated voucher units", call).await?;
-        Ok(cursor.map(|row| match row {
-            Ok(document) => Unit::try_from(document),
-            Err(error) => Err(crate::store::mongo::error::fault("reading allocated voucher units", error)),
-        }))
     }
 }
 
