@@ -35,4 +35,5 @@ pub mod supervisor;
 pub mod task;
 pub mod telemetry;
 pub mod tls;
+pub mod vouchers;
 pub mod webhooks;

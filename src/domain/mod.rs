@@ -19,5 +19,6 @@ pub mod reservation;
 pub mod restock;
 pub mod sale;
 pub mod schedule;
+pub mod spreadsheet;
 pub mod verification;
 pub mod webhook;

@@ -1,0 +1,3 @@
+//! Vouchers: codes that were bought ahead, kept sealed, and handed out with orders.
+
+pub mod import;
