@@ -19,6 +19,7 @@ pub mod reservation;
 pub mod restock;
 pub mod sale;
 pub mod schedule;
+pub mod spreadsheet;
 pub mod verification;
 pub mod voucher;
 pub mod webhook;

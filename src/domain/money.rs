@@ -64,6 +64,15 @@ impl Money {
         if (1..=MINOR_MAX).contains(&minor) { Ok(Self { minor, currency }) } else { Err(MoneyError::OutOfRange) }
     }
 
+    /// The amount in major units as [`Money::parse_price`] reads it: `249999.00`, `0.10`.
+    #[must_use]
+    pub fn major_text(self) -> String {
+        let places = decimals(self.currency) as usize;
+        let digits = format!("{:0>width$}", self.minor, width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        if places == 0 { digits } else { format!("{whole}.{fraction}") }
+    }
+
     /// The amount in major units as a JSON number: `249999`, `199.99`. Exact for every amount we accept.
     #[must_use]
     pub fn major_number(self) -> serde_json::Number {
@@ -114,6 +123,14 @@ mod tests {
         fn the_json_number_reads_back_as_the_same_amount(minor in 1..=MINOR_MAX) {
             let money = Money { minor, currency: Currency::INR };
             prop_assert_eq!(Money::parse_price(&money.major_number().to_string(), Currency::INR), Ok(money));
+        }
+
+        #[test]
+        fn the_text_reads_back_as_the_same_amount(minor in 1..=MINOR_MAX) {
+            for currency in [Currency::INR, Currency::JPY, Currency::KWD] {
+                let money = Money { minor, currency };
+                prop_assert_eq!(Money::parse_price(&money.major_text(), currency), Ok(money));
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod allocate;
 mod availability;
 mod check;
 pub mod crypto;
+pub mod import;
 mod named;
 mod orders;
 mod place;
