@@ -12,6 +12,8 @@
 //! 5. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
 //! 6. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
 //!
+//! Voucher codes that are sold are bought from vendors ahead of it: [`vouchers`].
+//!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
 //! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for
 //! all this.
@@ -35,4 +37,5 @@ pub mod supervisor;
 pub mod task;
 pub mod telemetry;
 pub mod tls;
+pub mod vouchers;
 pub mod webhooks;

@@ -100,6 +100,14 @@ id_type! {
     WebhookId,
     /// A message on its way to an endpoint.
     DeliveryId,
+    /// Who sells voucher codes to us.
+    VendorId,
+    /// Whom voucher codes are reserved for.
+    ClientId,
+    /// A kind of voucher.
+    VoucherProductId,
+    /// A job that buys voucher codes.
+    PrefetchJobId,
 }
 
 #[cfg(test)]

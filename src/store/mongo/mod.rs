@@ -26,6 +26,7 @@ pub mod sandbox_intents;
 mod schedule;
 pub mod server;
 pub mod verifications;
+pub mod vouchers;
 pub mod webhooks;
 
 use std::time::Duration;
@@ -91,6 +92,10 @@ pub struct Mongo {
     pub requests: idempotency::Requests,
     /// Changes of settled orders that sellers have not been told of.
     pub untold_orders: webhooks::UntoldOrders,
+    /// Jobs that buy voucher codes.
+    pub prefetch_jobs: vouchers::PrefetchJobs,
+    /// The voucher vendor of trials.
+    pub sandbox_vendor_orders: vouchers::SandboxVendorOrders,
 }
 
 impl Mongo {
@@ -139,6 +144,8 @@ impl Mongo {
             webhook_deliveries: webhooks::Deliveries::new(database, deadline, MESSAGES_KEPT),
             requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
+            prefetch_jobs: vouchers::PrefetchJobs::new(database, deadline),
+            sandbox_vendor_orders: vouchers::SandboxVendorOrders::new(database, deadline),
             client,
             database: database.clone(),
             deadline,

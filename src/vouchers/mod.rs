@@ -1,0 +1,3 @@
+//! Voucher codes: how they come into stock.
+
+pub mod prefetch;
