@@ -1,6 +1,7 @@
 //! Prefetch: a job that buys voucher codes from vendors ahead of orders, batch by batch.
 //!
-//! Units are counted so that at every moment `bought + failed + under way + unresolved` is what was ordered in all batches.
+//! Units are counted so that at every moment `bought + failed + under way + unresolved` is what was ordered in all batches
+//! (or more, if a vendor has delivered more than was ordered).
 
 use chrono::{DateTime, Utc};
 

@@ -37,7 +37,9 @@ pub(super) enum Brought {
     Full,
     /// It is decided, and units are missing: its vendor is passed over.
     Short,
-    /// Its outcome is not known yet.
+    /// Its vendor has accepted it and is not ready.
+    Pending,
+    /// Its outcome is not known: the vendor does not tell, or knows of no such order so soon.
     Open,
     /// Somebody else has the job in hand.
     Lost,
@@ -82,7 +84,7 @@ impl Prefetch {
     }
 
     async fn bring(&self, hold: &Hold<'_>, api: &dyn VendorApi, mut batch: Batch, first: Turn) -> Result<Brought> {
-        let mut turn = first;
+        let (mut turn, mut left) = (first, Brought::Open);
         for attempt in 0..=self.config.retries + 1 {
             if attempt > 0 && !self.pause(hold.stop, attempt).await {
                 break;
@@ -96,6 +98,10 @@ impl Prefetch {
                     (Again::No, None) => self.ask(hold, api, &batch).await,
                     (Again::Lost, _) => return Ok(Brought::Lost),
                 },
+            };
+            left = match heard {
+                Heard::Outcome(OrderOutcome::Pending) => Brought::Pending,
+                _ => Brought::Open,
             };
             turn = match heard {
                 Heard::Outcome(OrderOutcome::Fulfilled(vouchers)) => return self.take_in(hold, &batch, vouchers).await,
@@ -115,7 +121,7 @@ impl Prefetch {
                 Heard::Outcome(OrderOutcome::Pending) | Heard::Silence => Turn::Ask,
             };
         }
-        Ok(Brought::Open)
+        Ok(left)
     }
 
     /// Orders; without an answer, asks at once what came of it.

@@ -28,54 +28,72 @@ enum Verdict {
     Wait,
 }
 
+/// Batches that were left as they are.
+#[derive(Debug, Default)]
+struct Left {
+    /// Vendors that do not tell what became of one. Nothing more is ordered of them in this round.
+    silent: BTreeSet<VendorId>,
+    /// Vendors that are at work on one.
+    pending: BTreeSet<VendorId>,
+}
+
+impl Left {
+    fn note(&mut self, vendor: VendorId, brought: Brought) {
+        match brought {
+            Brought::Open => drop(self.silent.insert(vendor)),
+            Brought::Pending => drop(self.pending.insert(vendor)),
+            Brought::Full | Brought::Short | Brought::Lost => {}
+        }
+    }
+}
+
 impl Prefetch {
     pub(super) async fn round(&self, hold: &Hold<'_>) -> Result<()> {
         let jobs = &self.mongo.prefetch_jobs;
-        // Vendors that do not answer, or are not ready: nothing more is ordered of them in this round.
-        let mut resting = self.resume(hold).await?;
-        while !hold.stop.is_cancelled() {
+        // A vendor that takes its time is still the best one; if it takes very long, the rest is bought elsewhere.
+        let patient = hold.job.idle_rounds < self.config.retries;
+        let mut left = Left::default();
+        self.resume(hold, &mut left).await?;
+        while !hold.stop.is_cancelled() && (left.pending.is_empty() || !patient) {
             let Some(job) = jobs.held(hold.job.id, hold.claim).await? else { return Ok(()) };
             if job.kill_asked_at.is_some() || job.to_order() == 0 {
                 break;
             }
+            let resting = left.silent.union(&left.pending).copied().collect();
             let Some(chosen) = self.choose(&job, &resting).await else { break };
-            if self.buy_from(hold, &job, &chosen).await? {
-                resting.insert(chosen.vendor);
-            }
+            self.buy_from(hold, &job, &chosen, &mut left).await?;
         }
         self.conclude(hold).await
     }
 
-    /// Asks about every open batch; returns the vendors that do not tell.
-    async fn resume(&self, hold: &Hold<'_>) -> Result<BTreeSet<VendorId>> {
+    /// Asks about every open batch.
+    async fn resume(&self, hold: &Hold<'_>, left: &mut Left) -> Result<()> {
         let open: Vec<Batch> = hold.job.open_batches().cloned().collect();
         let mut asked = futures::stream::iter(open)
             .map(|batch| async move { (batch.vendor, self.resume_batch(hold, batch).await) })
             .buffer_unordered(self.config.concurrency);
-        let (mut resting, mut fault) = (BTreeSet::new(), Ok(()));
+        let mut fault = Ok(());
         while let Some((vendor, brought)) = asked.next().await {
             match brought {
-                Ok(Brought::Open) => drop(resting.insert(vendor)),
-                Ok(Brought::Full | Brought::Short | Brought::Lost) => {}
+                Ok(brought) => left.note(vendor, brought),
                 Err(error) => fault = Err(error),
             }
         }
-        fault.map(|()| resting)
+        fault
     }
 
-    /// Buys from one vendor until everything is bought, an end is asked for, or the vendor fails. True if the outcome of a
-    /// batch is not known.
-    async fn buy_from(&self, hold: &Hold<'_>, job: &PrefetchJob, chosen: &Chosen) -> Result<bool> {
-        let (mut left, mut number) = (job.to_order(), job.next_batch);
-        let (mut goes_on, mut open, mut fault) = (true, false, Ok(()));
+    /// Buys from one vendor until everything is bought, an end is asked for, or the vendor fails.
+    async fn buy_from(&self, hold: &Hold<'_>, job: &PrefetchJob, chosen: &Chosen, left: &mut Left) -> Result<()> {
+        let (mut units, mut number) = (job.to_order(), job.next_batch);
+        let (mut goes_on, mut fault) = (true, Ok(()));
         let mut under_way = FuturesUnordered::new();
         loop {
-            while goes_on && left > 0 && under_way.len() < self.config.concurrency && !hold.stop.is_cancelled() {
-                let batch = self.new_batch(number, chosen.vendor, left.min(job.batch_size));
+            while goes_on && units > 0 && under_way.len() < self.config.concurrency && !hold.stop.is_cancelled() {
+                let batch = self.new_batch(number, chosen.vendor, units.min(job.batch_size));
                 // Recorded before the vendor is asked: whatever happens then, somebody asks about it.
                 match self.mongo.prefetch_jobs.begin_batch(job.id, hold.claim, &batch).await {
                     Ok(true) => {
-                        (left, number) = (left - batch.units, number + 1);
+                        (units, number) = (units - batch.units, number + 1);
                         under_way.push(self.buy_batch(hold, chosen.api.as_ref(), batch));
                     }
                     Ok(false) => goes_on = false,
@@ -85,12 +103,14 @@ impl Prefetch {
             // Those under way are brought to their ends even if one has failed: each of them may have been sold.
             match under_way.next().await {
                 None => break,
-                Some(Ok(Brought::Full)) => {}
-                Some(Ok(brought)) => (goes_on, open) = (false, open || brought == Brought::Open),
+                Some(Ok(brought)) => {
+                    goes_on &= brought == Brought::Full;
+                    left.note(chosen.vendor, brought);
+                }
                 Some(Err(error)) => (goes_on, fault) = (false, Err(error)),
             }
         }
-        fault.map(|()| open)
+        fault
     }
 
     fn new_batch(&self, number: u32, vendor: VendorId, units: u32) -> Batch {

@@ -35,7 +35,7 @@ impl Prefetch {
     /// One round of the job that has been due for longest; false if there is none.
     ///
     /// # Errors
-    /// When the database or the stock does not answer. The job is due again when its claim runs out.
+    /// When the database or the stock does not answer. The job is due again soon, or else when its claim runs out.
     pub async fn work(&self, stop: &CancellationToken) -> Result<bool> {
         let Some(claimed) = self.mongo.prefetch_jobs.claim(self.clock.now(), self.claim_ttl()).await? else {
             return Ok(false);
@@ -43,12 +43,23 @@ impl Prefetch {
         let hold = Hold { job: &claimed.job, claim: &claimed.claim, stop };
         tokio::select! {
             biased;
-            done = self.round(&hold) => done?,
+            done = self.round(&hold) => if let Err(error) = done {
+                self.leave(&claimed).await;
+                return Err(error);
+            },
             () = self.renew_until_lost(&claimed) => {
                 tracing::warn!(job = %claimed.job.id, "a prefetch job was lost to another process, or may be soon");
             }
         }
         Ok(true)
+    }
+
+    /// Gives a job back that could not be worked on. It is not its vendors' fault.
+    async fn leave(&self, claimed: &ClaimedJob) {
+        let (jobs, due) = (&self.mongo.prefetch_jobs, self.clock.now() + self.pause_after(1));
+        if let Ok(Some(job)) = jobs.held(claimed.job.id, &claimed.claim).await {
+            drop(jobs.give_back(&job, &claimed.claim, job.idle_rounds, due).await);
+        }
     }
 
     /// Beside the work and not between its steps: how long a step takes is the vendor's affair.

@@ -1,5 +1,6 @@
 //! Vendors that misbehave: what was sold is found out and kept, what was not is bought elsewhere, nothing is bought twice.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bson::{Document, doc};
@@ -111,14 +112,42 @@ async fn a_job_ends_with_a_part_when_every_vendor_has_failed() {
 }
 
 #[tokio::test]
-async fn an_order_that_takes_its_time_is_waited_for() {
+async fn a_vendor_that_takes_its_time_is_waited_for() {
+    let (first, second) = (Vendor::start(1, 5_000, 900).await, Vendor::start(2, 5_000, 500).await);
+    let desk = Desk::at(&[&first, &second]).await;
+    first.always(Fault::Pending(8));
+    let id = desk.job(700, vec![first.candidate(0), second.candidate(0)]).await;
+    let job = desk.ended(id).await;
+    assert_complete(&desk, &job, &[&first]).await;
+    first.assert_sold_once(7);
+    assert!(first.posts().values().all(|times| *times == 1) && second.posts().is_empty());
+    desk.finish().await;
+}
+
+#[tokio::test]
+async fn the_rest_is_bought_elsewhere_if_a_vendor_takes_very_long() {
+    let (first, second) = (Vendor::start(1, 5_000, 900).await, Vendor::start(2, 5_000, 500).await);
+    let desk = Desk::with(&[&first, &second], |config| config.prefetch.retries = 1).await;
+    first.always(Fault::Pending(12));
+    let id = desk.job(700, vec![first.candidate(0), second.candidate(0)]).await;
+    let job = desk.ended(id).await;
+    assert_complete(&desk, &job, &[&first, &second]).await;
+    assert_eq!((first.posts().len(), second.posts().len()), (5, 2));
+    first.assert_sold_once(5);
+    desk.finish().await;
+}
+
+#[tokio::test]
+async fn codes_that_stock_does_not_acknowledge_are_added_again_and_counted_once() {
     let vendor = Vendor::start(1, 5_000, None).await;
     let desk = Desk::at(&[&vendor]).await;
-    vendor.meet([Fault::Pending(8)]);
-    let id = desk.job(300, vec![vendor.candidate(0)]).await;
+    desk.stock.faults.store(3, Ordering::SeqCst);
+    let id = desk.job(800, vec![vendor.candidate(0)]).await;
+    let failed = desk.prefetch.work(&CancellationToken::new()).await.unwrap_err();
+    assert_eq!(failed.code().as_str(), "database_unavailable");
     let job = desk.ended(id).await;
     assert_complete(&desk, &job, &[&vendor]).await;
-    vendor.assert_sold_once(3);
+    vendor.assert_sold_once(8);
     assert!(vendor.posts().values().all(|times| *times == 1));
     desk.finish().await;
 }

@@ -1,12 +1,14 @@
 //! Stock of a test: a collection with one document for each code.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use bson::{Document, doc};
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use mongodb::Collection;
 use mongodb::error::ErrorKind;
 use orbit::config::{Config, ExposeSecret};
-use orbit::error::Result;
+use orbit::error::{Dependency, Error, Result};
 use orbit::vouchers::prefetch::{Added, BoughtBatch, Stock};
 use tokio::sync::Semaphore;
 
@@ -14,13 +16,15 @@ use tokio::sync::Semaphore;
 pub struct MongoStock {
     codes: Collection<Document>,
     pub permits: Semaphore,
+    /// Batches that are added, and of which nobody is told.
+    pub faults: AtomicU32,
 }
 
 impl MongoStock {
     pub async fn new(config: &Config) -> Self {
         let client = mongodb::Client::with_uri_str(config.mongo.uri.expose_secret()).await.unwrap();
         let codes = client.database(&config.mongo.database).collection("test_stock");
-        Self { codes, permits: Semaphore::new(Semaphore::MAX_PERMITS) }
+        Self { codes, permits: Semaphore::new(Semaphore::MAX_PERMITS), faults: AtomicU32::new(0) }
     }
 
     pub async fn units(&self) -> u64 {
@@ -53,6 +57,9 @@ impl Stock for MongoStock {
             }
             let units = self.codes.count_documents(doc! { "externalId": &batch.external_id }).await.unwrap();
             self.permits.acquire().await.unwrap().forget();
+            if self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+                return Err(Error::timed_out(Dependency::Database, "adding codes"));
+            }
             Ok(Added { units: u32::try_from(units).unwrap() })
         })
     }

@@ -178,7 +178,7 @@ impl Vendor {
         vouchers.map(|voucher| voucher["code"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Orders at once, at most.
+    /// Orders at once, at most; of those that were answered well.
     pub fn in_flight_max(&self) -> usize {
         self.shop.books.lock().unwrap().in_flight_max
     }
@@ -281,7 +281,6 @@ async fn create(State(shop): State<Arc<Shop>>, headers: HeaderMap, Json(body): J
     shop.gate.acquire().await.unwrap().forget();
     let (status, told) = {
         let mut books = shop.books.lock().unwrap();
-        books.in_flight -= 1;
         books.refused.remove(&id);
         match fault {
             Some(Fault::ErrorBefore | Fault::Swallowed) => {}
@@ -302,7 +301,8 @@ async fn create(State(shop): State<Arc<Shop>>, headers: HeaderMap, Json(body): J
         }
         _ => {
             // Long enough for orders to overlap.
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            shop.books.lock().unwrap().in_flight -= 1;
             (status, Json(told)).into_response()
         }
     }
