@@ -105,6 +105,8 @@ pub enum Dependency {
     Media,
     /// Whoever takes the buyers' money.
     PaymentGateway,
+    /// Whoever sells voucher codes to us.
+    Vendor,
     /// Our own bounded queues.
     Capacity,
 }
@@ -116,6 +118,7 @@ impl std::fmt::Display for Dependency {
             Self::Database => "the database",
             Self::Media => "the media store",
             Self::PaymentGateway => "the payment gateway",
+            Self::Vendor => "the voucher vendor",
             Self::Capacity => "capacity",
         })
     }
@@ -253,6 +256,8 @@ codes! {
     NameTaken = "name_taken",
     /// The client has another order of this reference.
     ReferenceReused = "reference_reused",
+    /// A voucher vendor did not answer; what it did is found out by asking.
+    VendorUnavailable = "vendor_unavailable",
     /// Every worker for this kind of work is busy.
     Overloaded = "overloaded",
     /// A bug.
@@ -305,6 +310,7 @@ impl Error {
                 Dependency::Database => Code::DatabaseUnavailable,
                 Dependency::Media => Code::MediaUnavailable,
                 Dependency::PaymentGateway => Code::PaymentGatewayUnavailable,
+                Dependency::Vendor => Code::VendorUnavailable,
                 Dependency::Capacity => Code::Overloaded,
             },
             Self::Damaged { .. } => Code::LiveRecordDamaged,

@@ -7,6 +7,7 @@ mod address;
 mod durability;
 mod legacy;
 mod payment;
+mod prefetch;
 mod sections;
 mod validate;
 mod vouchers;
@@ -20,6 +21,7 @@ use serde::Deserialize;
 pub use address::address;
 pub use durability::Durability;
 pub use payment::{Gateway, Payment};
+pub use prefetch::Prefetch;
 pub use secrecy::{ExposeSecret, SecretString};
 pub use sections::{
     Accounts, Auth, Catalogue, FilesystemMedia, Live, Log, LogFormat, Media, MediaBackend, Metrics, Mongo, S3Media,
@@ -52,6 +54,7 @@ pub struct Config {
     pub webhooks: Webhooks,
     pub payment: Payment,
     pub vouchers: Vouchers,
+    pub prefetch: Prefetch,
 }
 
 /// The configuration cannot be used; the text says what to change.

@@ -20,6 +20,7 @@ impl Config {
         self.check_webhooks(&mut problems);
         self.check_payment(&mut problems);
         self.check_vouchers(&mut problems);
+        self.check_prefetch(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
 
@@ -44,6 +45,10 @@ impl Config {
             warnings.push(
                 "payment.gateway is \"sandbox\": anybody can mark any reservation as paid, for nothing".to_owned(),
             );
+        }
+        if self.prefetch.allow_http {
+            warnings
+                .push("prefetch.allow_http is true: voucher codes can be read on their way from a vendor".to_owned());
         }
         if self.server.streams_max >= self.server.connections_max {
             warnings.push(

@@ -110,6 +110,8 @@ id_type! {
     VoucherOrderId,
     /// A spreadsheet of vouchers.
     ImportId,
+    /// A job that buys voucher codes.
+    PrefetchJobId,
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod next_step;
 pub mod order;
 pub mod page;
 pub mod payment;
+pub mod prefetch;
 pub mod product;
 pub mod reservation;
 pub mod restock;

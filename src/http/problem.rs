@@ -130,6 +130,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::DatabaseUnavailable
         | Code::MediaUnavailable
         | Code::PaymentGatewayUnavailable
+        | Code::VendorUnavailable
         | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

@@ -45,6 +45,7 @@ metrics_table! {
     counter WEBHOOK_MESSAGES = "orbit_webhook_messages_total", Unit::Count, "Messages written for sellers, repeats included.";
     counter WEBHOOK_ATTEMPTS = "orbit_webhook_attempts_total", Unit::Count, "Attempts to deliver a message, by outcome.";
     counter WEBHOOK_DELIVERIES_FAILED = "orbit_webhook_deliveries_failed_total", Unit::Count, "Messages that an endpoint did not take in any attempt.";
+    counter PREFETCH_UNITS = "orbit_prefetch_units_total", Unit::Count, "Voucher codes that were ordered of vendors, by outcome; unresolved ones need a person.";
     gauge WEBHOOK_IN_FLIGHT = "orbit_webhook_attempts_in_flight", Unit::Count, "Attempts to deliver a message that are being made.";
     counter REVOCATION_FAILURES = "orbit_revocation_read_failures_total", Unit::Count, "Times that the newest revocations could not be read.";
     counter IMAGES_DELETED = "orbit_images_deleted_total", Unit::Count, "Images removed because nothing shows them any more.";

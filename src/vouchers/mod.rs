@@ -8,12 +8,14 @@
 
 mod allocate;
 mod availability;
+mod bought;
 mod check;
 pub mod crypto;
 pub mod import;
 mod named;
 mod orders;
 mod place;
+pub mod prefetch;
 mod pump;
 mod reconcile;
 mod stock;

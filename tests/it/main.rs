@@ -16,6 +16,7 @@ mod media;
 mod migrations;
 mod payment;
 mod plan;
+mod prefetch;
 mod ratchets;
 mod reports;
 mod sale;

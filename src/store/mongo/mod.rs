@@ -103,6 +103,10 @@ pub struct Mongo {
     pub requests: idempotency::Requests,
     /// Changes of settled orders that sellers have not been told of.
     pub untold_orders: webhooks::UntoldOrders,
+    /// Jobs that buy voucher codes.
+    pub prefetch_jobs: vouchers::PrefetchJobs,
+    /// The voucher vendor of trials.
+    pub sandbox_vendor_orders: vouchers::SandboxVendorOrders,
 }
 
 impl Mongo {
@@ -156,6 +160,8 @@ impl Mongo {
             voucher_orders: vouchers::VoucherOrders::new(database, deadline),
             requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
+            prefetch_jobs: vouchers::PrefetchJobs::new(database, deadline),
+            sandbox_vendor_orders: vouchers::SandboxVendorOrders::new(database, deadline),
             client,
             database: database.clone(),
             deadline,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bson::{DateTime, Document, doc, oid::ObjectId};
 use futures::TryStreamExt;
 use mongodb::Collection;
+use mongodb::action::Find;
 use serde::de::DeserializeOwned;
 
 use super::error::within;
@@ -23,10 +24,21 @@ pub(super) async fn page<T: DeserializeOwned + Send + Sync + Unpin>(
     collection: &Collection<T>,
     deadline: Duration,
     doing: &'static str,
+    filter: Document,
+    order: Order,
+    wanted: Page,
+) -> Result<Vec<T>> {
+    let find = find_page(collection, filter, order, wanted);
+    within(deadline, doing, async { find.await?.try_collect().await }).await
+}
+
+/// As [`page`], before it is run: for a list that leaves fields out.
+pub(super) fn find_page<T: DeserializeOwned + Send + Sync>(
+    collection: &Collection<T>,
     mut filter: Document,
     order: Order,
     page: Page,
-) -> Result<Vec<T>> {
+) -> Find<'_, T> {
     let (direction, beyond) = match order {
         Order::OldestFirst => (1, "$gt"),
         Order::NewestFirst => (-1, "$lt"),
@@ -39,9 +51,5 @@ pub(super) async fn page<T: DeserializeOwned + Send + Sync + Unpin>(
         filter.insert("createdAt", doc! { bound: at });
         filter.insert("$or", vec![doc! { "createdAt": { beyond: at } }, doc! { "_id": { beyond: id } }]);
     }
-    let find = collection
-        .find(filter)
-        .sort(doc! { "createdAt": direction, "_id": direction })
-        .limit(i64::from(page.limit) + 1);
-    within(deadline, doing, async { find.await?.try_collect().await }).await
+    collection.find(filter).sort(doc! { "createdAt": direction, "_id": direction }).limit(i64::from(page.limit) + 1)
 }

@@ -2,10 +2,15 @@
 
 pub mod named;
 pub mod orders;
+mod prefetch_document;
+mod prefetch_jobs;
+mod sandbox_orders;
 mod secrets;
 mod stock;
 pub mod units;
 
 pub use named::NamedRecords;
 pub use orders::VoucherOrders;
+pub use prefetch_jobs::{BatchEnd, ClaimedJob, PrefetchJobs};
+pub use sandbox_orders::{SandboxVendorOrder, SandboxVendorOrders};
 pub use units::Units;

@@ -13,6 +13,16 @@ use crate::error::Result;
 use crate::store::mongo::error::{fault, unreadable, within};
 
 impl Units {
+    /// How many units came with this import's row, or with this purchase.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn count_of_origin(&self, origin: &str) -> Result<u32> {
+        let call = self.collection.count_documents(doc! { "origin": origin });
+        let count = within(self.deadline, "counting voucher units", call).await?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     /// Units that can be had, soonest expiry first.
     ///
     /// # Errors
