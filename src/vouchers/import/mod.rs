@@ -17,8 +17,6 @@ mod limits;
 mod report;
 mod row;
 mod template;
-#[cfg(test)]
-mod tests;
 mod validate;
 mod xlsx;
 
@@ -121,3 +119,6 @@ fn format_of(file: &mut (impl Read + Seek), name: &str, limits: &Limits) -> Resu
     file.rewind()?;
     Format::of(&first, name)
 }
+
+#[cfg(test)]
+mod tests;

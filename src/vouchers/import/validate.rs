@@ -169,12 +169,11 @@ fn denomination(cell: Cell, currency: Currency) -> Result<i64, Reason> {
     Money::parse_price(&text, currency).map(|money| money.minor).map_err(Reason::Amount)
 }
 
-/// A number as the decimal that was typed: the one with the currency's decimals that is stored as this number.
+/// A number as the decimal that was typed: the one with the currency's decimals that is stored as this number, bit for bit.
 fn exact(number: &str, currency: Currency) -> Result<String, Reason> {
     let value: f64 = number.parse().map_err(|_| Reason::Amount(MoneyError::NotDecimal))?;
     let places = currency.exponent().map_or(0, usize::from);
     let text = format!("{value:.places$}");
-    #[expect(clippy::float_cmp, reason = "whether it is the same number, bit for bit, is the question")]
     let same = text.parse::<f64>() == Ok(value);
     // From 2^53 on, neighbouring decimals are stored as the same number.
     if same && value.abs() < 9e15 { Ok(text) } else { Err(Reason::InexactAmount) }

@@ -11,7 +11,7 @@ use super::*;
 const ROWS: u32 = 100_000;
 const IN_FLIGHT: usize = 64;
 
-/// A file that tells how far it was read.
+/// A file that tells how far it was read since it was last sought in.
 struct Watched {
     file: Cursor<Vec<u8>>,
     read: Arc<AtomicUsize>,
@@ -27,6 +27,7 @@ impl Read for Watched {
 
 impl Seek for Watched {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.read.store(0, Ordering::SeqCst);
         self.file.seek(to)
     }
 }
@@ -65,17 +66,35 @@ async fn rows_in_flight(bytes: Vec<u8>, name: &'static str) -> usize {
 async fn a_hundred_thousand_rows_are_never_held() {
     // One is in the receiver's hand, and one waits to be sent.
     assert!(rows_in_flight(csv(), "codes.csv").await <= IN_FLIGHT + 2);
-    let bytes = workbook(|sheet| {
-        (1..=ROWS).try_for_each(|row| {
+    assert!(rows_in_flight(xlsx(ROWS), "codes.xlsx").await <= IN_FLIGHT + 2);
+}
+
+fn xlsx(rows: u32) -> Vec<u8> {
+    workbook(|sheet| {
+        (1..=rows).try_for_each(|row| {
             names(sheet, row)?;
             sheet.write_string(row, 3, format!("CODE-{row:09}")).map(drop)
         })
-    });
-    assert!(rows_in_flight(bytes, "codes.xlsx").await <= IN_FLIGHT + 2);
+    })
 }
 
 #[test]
-fn a_row_is_handed_on_before_the_next_ones_are_read() {
+fn a_row_of_a_workbook_is_handed_on_before_the_next_ones_are_unpacked() {
+    let read_bytes = Arc::new(AtomicUsize::new(0));
+    let file = Watched { file: Cursor::new(xlsx(20_000)), read: Arc::clone(&read_bytes) };
+    // Bytes of the sheet that were read when a row came.
+    let mut at_row = Vec::new();
+    let counts = read(file, "codes.xlsx", &rules(), checksum, |_| {
+        at_row.push(read_bytes.load(Ordering::SeqCst));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(counts.unwrap().valid, 20_000);
+    let (first, half, all) = (at_row[0], at_row[10_000], at_row[19_999]);
+    assert!(first < all / 4 && half < all * 3 / 4, "{first}, {half} and {all} bytes");
+}
+
+#[test]
+fn a_row_of_csv_is_handed_on_before_the_next_ones_are_read() {
     let bytes = csv();
     let (length, read_bytes) = (bytes.len(), Arc::new(AtomicUsize::new(0)));
     let file = Watched { file: Cursor::new(bytes), read: Arc::clone(&read_bytes) };

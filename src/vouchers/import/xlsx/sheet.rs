@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 
 use super::super::cell::{Cell, SheetRow, column_of};
@@ -96,24 +97,50 @@ fn read_cells<R: BufRead>(xml: &mut Xml<R>, row: u32, context: &Context<'_>) -> 
 /// A cell's tag: where it is, and how its value is to be read.
 struct Opened {
     column: usize,
-    kind: String,
+    kind: Kind,
     style: Option<usize>,
+}
+
+/// What a cell's value is written as.
+#[derive(Clone, Copy)]
+enum Kind {
+    SharedText,
+    Text,
+    Number,
+    Date,
+    Truth,
+    Error,
+}
+
+impl Kind {
+    fn of(name: &str) -> Result<Self, ImportFault> {
+        Ok(match name {
+            "s" => Self::SharedText,
+            "inlineStr" | "str" => Self::Text,
+            "n" => Self::Number,
+            "d" => Self::Date,
+            "b" => Self::Truth,
+            "e" => Self::Error,
+            _ => return Err(ImportFault::Damaged),
+        })
+    }
 }
 
 impl Opened {
     fn read(element: &BytesStart<'_>, next_column: usize) -> Result<Self, ImportFault> {
-        let column = match attribute(element, "r")? {
-            Some(reference) => column_of(&reference).ok_or(ImportFault::Damaged)?,
-            None => next_column,
-        };
-        // A cell that comes twice would have two values.
-        if column < next_column {
-            return Err(ImportFault::Damaged);
+        let mut opened = Self { column: next_column, kind: Kind::Number, style: None };
+        for attribute in element.attributes().with_checks(false) {
+            let attribute = attribute?;
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0)?;
+            match attribute.key.as_ref() {
+                "r" => opened.column = column_of(&value).ok_or(ImportFault::Damaged)?,
+                "s" => opened.style = Some(value.parse().map_err(|_| ImportFault::Damaged)?),
+                "t" => opened.kind = Kind::of(&value)?,
+                _ => {}
+            }
         }
-        let style =
-            attribute(element, "s")?.map(|style| style.parse()).transpose().map_err(|_| ImportFault::Damaged)?;
-        let kind = attribute(element, "t")?.map_or_else(|| "n".to_owned(), |kind| kind.into_owned());
-        Ok(Self { column, kind, style })
+        // A cell that comes twice would have two values.
+        if opened.column < next_column { Err(ImportFault::Damaged) } else { Ok(opened) }
     }
 
     /// What stands between the tag and its end.
@@ -139,17 +166,16 @@ impl Opened {
         if value.trim().is_empty() {
             return Ok(Cell::Blank);
         }
-        Ok(match self.kind.as_str() {
-            "s" => {
+        Ok(match self.kind {
+            Kind::SharedText => {
                 let index = value.trim().parse().map_err(|_| ImportFault::Damaged)?;
                 Cell::text(context.strings.get(index).ok_or(ImportFault::Damaged)?.to_owned())
             }
-            "inlineStr" | "str" => Cell::text(unescaped(&value).into_owned()),
-            "n" => self.number(value.trim(), context)?,
-            "d" => iso_date(value.trim()).map_or(Cell::Other("a date that is none"), Cell::Date),
-            "b" => Cell::Other("a truth value"),
-            "e" => Cell::Other("an error"),
-            _ => return Err(ImportFault::Damaged),
+            Kind::Text => Cell::text(unescaped(&value).into_owned()),
+            Kind::Number => self.number(value.trim(), context)?,
+            Kind::Date => iso_date(value.trim()).map_or(Cell::Other("a date that is none"), Cell::Date),
+            Kind::Truth => Cell::Other("a truth value"),
+            Kind::Error => Cell::Other("an error"),
         })
     }
 
