@@ -19,6 +19,8 @@ pub struct Vouchers {
     pub claim_ttl_ms: u64,
     pub reconcile_interval_ms: u64,
     pub pump_interval_ms: u64,
+    pub zone: String,
+    pub import_bytes_max: usize,
 }
 
 /// Reads `id:base64`: the key's name, and the key.
@@ -39,6 +41,7 @@ impl Config {
             ("claim_ttl_ms", vouchers.claim_ttl_ms),
             ("reconcile_interval_ms", vouchers.reconcile_interval_ms),
             ("pump_interval_ms", vouchers.pump_interval_ms),
+            ("import_bytes_max", vouchers.import_bytes_max as u64),
         ];
         let zero = positive.into_iter().filter(|(_, value)| *value == 0);
         problems.extend(zero.map(|(name, _)| format!("vouchers.{name} must be at least 1")));
@@ -47,6 +50,9 @@ impl Config {
                 "vouchers.keys must each be a name of letters, digits and hyphens, a colon, and 32 bytes in base64"
                     .to_owned(),
             );
+        }
+        if vouchers.zone.parse::<chrono_tz::Tz>().is_err() {
+            problems.push("vouchers.zone must be an IANA time zone such as Asia/Kolkata".to_owned());
         }
         let mut names: Vec<String> = vouchers.keys.iter().filter_map(named_key).map(|(id, _)| id).collect();
         names.sort();

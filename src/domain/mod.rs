@@ -23,4 +23,5 @@ pub mod schedule;
 pub mod spreadsheet;
 pub mod verification;
 pub mod voucher;
+pub mod voucher_import;
 pub mod webhook;

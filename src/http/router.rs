@@ -101,6 +101,11 @@ fn vouchers() -> OpenApiRouter<AppState> {
         .routes(routes!(voucher::cancel_voucher_order))
         .routes(routes!(voucher::show_codes))
         .routes(routes!(voucher::complete_voucher_order))
+        .routes(routes!(voucher::list_imports))
+        .routes(routes!(voucher::show_import))
+        .routes(routes!(voucher::show_import_report))
+        .routes(routes!(voucher::show_template_xlsx))
+        .routes(routes!(voucher::show_template_csv))
 }
 
 /// Routes that the payment gateway calls.
@@ -141,6 +146,11 @@ fn product_uploads() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(seller::register_product)).routes(routes!(seller::update_product))
 }
 
+/// Routes that take a spreadsheet.
+fn spreadsheet_uploads() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(voucher::import_vouchers))
+}
+
 /// The OpenAPI document.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
@@ -151,7 +161,8 @@ pub fn document() -> utoipa::openapi::OpenApi {
         .merge(long())
         .merge(streams())
         .merge(banner_uploads())
-        .merge(product_uploads());
+        .merge(product_uploads())
+        .merge(spreadsheet_uploads());
     let mut document = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1;
     openapi::mention_keys(&mut document);
     document
@@ -185,6 +196,12 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
                 .layer(once.clone())
                 .layer(long_deadline.clone())
                 .layer(body(banner_bytes + FORM_OVERHEAD_BYTES)),
+        )
+        .merge(
+            spreadsheet_uploads()
+                .layer(once.clone())
+                .layer(long_deadline.clone())
+                .layer(body(app.config().vouchers.import_bytes_max + FORM_OVERHEAD_BYTES)),
         )
         .merge(product_uploads().layer(once).layer(long_deadline).layer(body(product_bytes + FORM_OVERHEAD_BYTES)));
     let (router, mut document) =

@@ -12,12 +12,14 @@ mod bought;
 mod check;
 pub mod crypto;
 pub mod import;
+mod imports;
 mod named;
 mod orders;
 mod place;
 pub mod prefetch;
 mod pump;
 mod reconcile;
+mod rekey;
 mod stock;
 mod tags;
 
@@ -25,17 +27,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use tokio::sync::Semaphore;
 
 pub use allocate::Allocation;
 pub use availability::{Availability, PoolAvailability};
 pub use check::VoucherCheck;
+pub use imports::{ReportAt, Upload};
 pub use orders::{LINES_MAX, ShownCode};
 pub use pump::Pumped;
+pub use rekey::Rekeyed;
 pub use stock::{Added, IncomingUnit};
 
 use crate::config::{self, Config};
 use crate::domain::clock::Clock;
-use crate::error::Result;
+use crate::domain::money;
+use crate::error::{Error, Result};
 use crate::store::live::Live;
 use crate::store::mongo::Mongo;
 use crypto::Keyring;
@@ -46,10 +52,15 @@ pub struct Vouchers {
     mongo: Arc<Mongo>,
     live: Arc<Live>,
     clock: Arc<dyn Clock>,
-    keyring: Keyring,
+    keyring: Arc<Keyring>,
     config: config::Vouchers,
     process: String,
     lease_ttl: Duration,
+    /// Of products whose spreadsheets name none.
+    currency: iso_currency::Currency,
+    /// Where a voucher's last day ends.
+    zone: chrono_tz::Tz,
+    imports: Arc<Semaphore>,
 }
 
 impl Vouchers {
@@ -63,15 +74,28 @@ impl Vouchers {
         config: &Config,
         process: String,
     ) -> Result<Self> {
+        let unusable =
+            |setting: &str| Error::internal("reading the configuration", format!("{setting} cannot be used"));
         let (mongo, live) = stores;
-        let keyring = Keyring::new(&config.vouchers, &config.accounts.data_key)?;
+        let keyring = Arc::new(Keyring::new(&config.vouchers, &config.accounts.data_key)?);
         let lease_ttl = Duration::from_millis(config.sale.lease_ttl_ms);
-        Ok(Self { mongo, live, clock, keyring, config: config.vouchers.clone(), process, lease_ttl })
+        Ok(Self {
+            mongo,
+            live,
+            clock,
+            keyring,
+            config: config.vouchers.clone(),
+            process,
+            lease_ttl,
+            currency: money::currency(&config.catalogue.currency).ok_or_else(|| unusable("catalogue.currency"))?,
+            zone: config.vouchers.zone.parse().map_err(|_| unusable("vouchers.zone"))?,
+            imports: Arc::new(Semaphore::new(imports::FILES_AT_ONCE)),
+        })
     }
 
     /// The keys that codes are sealed and hashed with.
     #[must_use]
-    pub const fn keyring(&self) -> &Keyring {
+    pub fn keyring(&self) -> &Keyring {
         &self.keyring
     }
 

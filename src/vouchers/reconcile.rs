@@ -5,6 +5,7 @@
 //! - a claim that is older than `vouchers.claim_ttl_ms`: struck, and its unit put where the database says that it is: with
 //!   its item, if it was given to it, and else back in its pool
 //! - an order that was interrupted: finished, and what a late write gave to a cancelled one is taken back
+//! - an import whose process is gone: finished if it was decided, and failed if it was not
 //! - every `vouchers.pump_interval_ms`, and when a process begins to lead: all pools are pumped
 
 use std::collections::HashMap;
@@ -66,6 +67,7 @@ impl Vouchers {
         for product in self.product_ids().await? {
             self.repair_claims(product).await?;
         }
+        self.finish_imports().await?;
         Ok(self.finish_orders().await? || units.len() >= PER_ROUND as usize)
     }
 

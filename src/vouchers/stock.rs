@@ -46,15 +46,24 @@ impl Vouchers {
         if incoming.is_empty() {
             return Ok(Added::default());
         }
-        let first = self.mongo.voucher_units.take_numbers(incoming.len()).await?;
-        let numbered = (first..).zip(incoming);
-        let new: Vec<NewUnit> =
-            numbered.map(|(number, unit)| self.sealed(UnitId::new(number), unit)).collect::<Result<_>>()?;
+        let new = self.sealed_units(incoming).await?;
         let duplicates = self.mongo.voucher_units.insert(&new).await?;
         let is_new = |(index, new): (usize, NewUnit)| (!duplicates.contains(&index)).then_some(new.unit);
         let units: Vec<Unit> = new.into_iter().enumerate().filter_map(is_new).collect();
         self.place(&units).await?;
         Ok(Added { added: units.len(), duplicates })
+    }
+
+    /// Numbers and seals units, in this order.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn sealed_units(&self, incoming: &[IncomingUnit]) -> Result<Vec<NewUnit>> {
+        if incoming.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = self.mongo.voucher_units.take_numbers(incoming.len()).await?;
+        (first..).zip(incoming).map(|(number, unit)| self.sealed(UnitId::new(number), unit)).collect()
     }
 
     fn sealed(&self, id: UnitId, incoming: &IncomingUnit) -> Result<NewUnit> {

@@ -124,6 +124,12 @@ const TABLE: &[Row] = &[
     row("post", "/api/admin/vouchers/products/{productId}/tags", admins(400)),
     row("post", "/api/admin/vouchers/products/{productId}/untags", admins(400)),
     row("post", "/api/admin/vouchers/products/{productId}/pump", admins(200)),
+    row("post", "/api/admin/vouchers/imports", admins(400)),
+    row("get", "/api/admin/vouchers/imports", admins(200)),
+    row("get", "/api/admin/vouchers/imports/{importId}", admins(404)),
+    row("get", "/api/admin/vouchers/imports/{importId}/report.csv", admins(404)),
+    row("get", "/api/admin/vouchers/template.xlsx", admins(200)),
+    row("get", "/api/admin/vouchers/template.csv", admins(200)),
     // There is no such unit, and no such order.
     row("post", "/api/admin/vouchers/units/{unitId}/block", admins(404)),
     row("post", "/api/admin/vouchers/units/{unitId}/unblock", admins(404)),
@@ -158,7 +164,11 @@ impl Ids {
         };
         // No delivery has the id of an event.
         let product = if path.starts_with("/api/admin/vouchers") { &self.voucher_product } else { &self.product };
-        let path = path.replace("{clientId}", &self.client).replace("{orderId}", &self.event).replace("{unitId}", "77");
+        let path = path
+            .replace("{clientId}", &self.client)
+            .replace("{orderId}", &self.event)
+            .replace("{importId}", &self.event)
+            .replace("{unitId}", "77");
         let path = path.replace("{webhookId}", &self.webhook).replace("{deliveryId}", &self.event);
         path.replace("{eventId}", &self.event).replace("{productId}", product).replace("{id}", id)
     }

@@ -10,7 +10,10 @@ use orbit::domain::event::{Event, SalePhase};
 use orbit::domain::ids::EventId;
 use orbit::domain::page::Page;
 use orbit::sale::check::{Check, Verdict};
+use orbit::vouchers::VoucherCheck;
 use serde_json::json;
+
+use crate::voucher;
 
 const EVENTS_PER_PAGE: u32 = 100;
 
@@ -22,6 +25,9 @@ pub struct CheckArgs {
     /// First make the repairs that have one right answer. They are recorded in the collection `audit`.
     #[arg(long)]
     repair: bool,
+    /// Compare vouchers, their pools, claims and orders, and no sale.
+    #[arg(long, conflicts_with = "event")]
+    vouchers: bool,
     /// Print one JSON object in place of the table.
     #[arg(long)]
     json: bool,
@@ -33,6 +39,9 @@ pub struct CheckArgs {
 /// When a store does not answer, or there is no such event.
 pub async fn run(args: CheckArgs, config: Config) -> anyhow::Result<ExitCode> {
     let app = App::connect(config).await?;
+    if args.vouchers {
+        return vouchers(&app, &args).await;
+    }
     let events = match &args.event {
         Some(text) => vec![one(&app, text).await?],
         None => unsettled(&app).await?,
@@ -63,6 +72,23 @@ pub async fn run(args: CheckArgs, config: Config) -> anyhow::Result<ExitCode> {
     }
     app.mongo().close().await;
     Ok(if violated { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn vouchers(app: &App, args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let check = voucher::check(app, args.repair).await?;
+    let mut out = std::io::stdout();
+    if args.json {
+        let VoucherCheck { units, pooled, claims, allocated, misplaced, stale, ownerless } = &check;
+        let object = json!({
+            "ok": check.holds(), "units": units, "pooled": pooled, "claims": claims, "allocated": allocated,
+            "misplaced": misplaced, "staleClaims": stale, "ownerless": ownerless,
+        });
+        writeln!(out, "{object}")?;
+    } else {
+        write!(out, "{}", voucher::table(&check))?;
+    }
+    app.mongo().close().await;
+    Ok(if check.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn one(app: &App, text: &str) -> anyhow::Result<Event> {

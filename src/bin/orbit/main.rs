@@ -8,6 +8,7 @@ mod healthcheck;
 mod migrate;
 mod openapi;
 mod serve;
+mod voucher;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +40,9 @@ enum Command {
     /// Manage administrators.
     #[command(subcommand)]
     Admin(admin::AdminCommand),
+    /// Seal vouchers with another key.
+    #[command(subcommand)]
+    Voucher(voucher::VoucherCommand),
     /// Print openapi.yaml, or check that a file is up to date.
     Openapi(openapi::OpenapiArgs),
     /// Look whether this machine, its configuration and its servers are fit to run the service.
@@ -68,6 +72,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(args, config()?).await,
         Command::Migrate(args) => migrate::run(args, config()?).await,
         Command::Admin(command) => admin::run(command, config()?).await,
+        Command::Voucher(command) => voucher::run(&command, config()?).await,
         Command::Openapi(args) => openapi::run(&args),
         Command::Doctor(args) => doctor::run(&args, Config::read(cli.config.as_deref())).await,
         Command::Healthcheck(args) => healthcheck::run(&args).await,

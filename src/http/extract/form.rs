@@ -19,6 +19,7 @@ const FIELD_BYTES_MAX: usize = 16 * 1024;
 pub(in crate::http) struct Form {
     text: BTreeMap<String, String>,
     files: BTreeMap<String, Bytes>,
+    names: BTreeMap<String, String>,
 }
 
 impl FromRequest<AppState> for Form {
@@ -39,20 +40,21 @@ impl FromRequest<AppState> for Form {
 }
 
 impl Form {
-    /// A file is a part with a file name, whatever type it claims; the name itself is never used.
+    /// A file is a part with a file name, whatever type it claims; the name itself is never used for a file of ours.
     async fn multipart(request: Request, app: &AppState) -> Result<Self, Problem> {
         let mut parts =
             Multipart::from_request(request, app).await.map_err(|_| malformed("the form cannot be read"))?;
         let mut form = Self::default();
         while let Some(part) = parts.next_field().await.map_err(|error| cut_short(&error))? {
             let name = part.name().unwrap_or_default().to_owned();
-            let is_file = part.file_name().is_some();
+            let file_name = part.file_name().map(ToOwned::to_owned);
             let bytes = part.bytes().await.map_err(|error| cut_short(&error))?;
             if form.text.len() + form.files.len() >= FIELDS_MAX {
                 return Err(malformed("the form has too many fields").into());
             }
-            if is_file {
+            if let Some(file_name) = file_name {
                 if !bytes.is_empty() {
+                    form.names.insert(name.clone(), file_name);
                     form.files.insert(name, bytes);
                 }
             } else {
@@ -69,7 +71,7 @@ impl Form {
     fn urlencoded(bytes: &[u8]) -> Result<Self, Problem> {
         let pairs: Vec<(String, String)> =
             serde_urlencoded::from_bytes(bytes).map_err(|_| malformed("the form cannot be read"))?;
-        Ok(Self { text: pairs.into_iter().take(FIELDS_MAX).collect(), files: BTreeMap::new() })
+        Ok(Self { text: pairs.into_iter().take(FIELDS_MAX).collect(), ..Self::default() })
     }
 
     fn json(bytes: &[u8]) -> Result<Self, Problem> {
@@ -86,12 +88,17 @@ impl Form {
                 _ => return Err(Error::invalid(&name, "must be text, a number, true or false").into()),
             }
         }
-        Ok(Self { text, files: BTreeMap::new() })
+        Ok(Self { text, ..Self::default() })
     }
 
     /// The uploaded file of this name.
     pub(in crate::http) fn take_file(&mut self, name: &str) -> Option<Bytes> {
         self.files.remove(name)
+    }
+
+    /// What the uploader calls the file of this name.
+    pub(in crate::http) fn file_name(&self, name: &str) -> &str {
+        self.names.get(name).map_or("", String::as_str)
     }
 
     /// Reads the text fields against their rules.

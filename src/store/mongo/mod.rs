@@ -97,6 +97,8 @@ pub struct Mongo {
     pub voucher_products: vouchers::NamedRecords<VoucherProduct>,
     /// Voucher units.
     pub voucher_units: vouchers::Units,
+    /// Spreadsheets of vouchers.
+    pub voucher_imports: vouchers::VoucherImports,
     /// Orders of vouchers.
     pub voucher_orders: vouchers::VoucherOrders,
     /// Requests that are answered once.
@@ -157,6 +159,7 @@ impl Mongo {
             clients: vouchers::NamedRecords::new(database, deadline),
             voucher_products: vouchers::NamedRecords::new(database, deadline),
             voucher_units: vouchers::Units::new(database, deadline, long),
+            voucher_imports: vouchers::VoucherImports::new(database, deadline, long),
             voucher_orders: vouchers::VoucherOrders::new(database, deadline),
             requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),

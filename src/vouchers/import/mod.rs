@@ -34,9 +34,10 @@ pub use self::header::Column;
 use self::header::Header;
 pub use self::limits::Limits;
 pub use self::report::ErrorReport;
-pub use self::row::{ImportRow, Reason, RowError, RowOutcome, VoucherSecrets};
+pub use self::row::{ImportRow, Reason, RowError, RowOutcome};
 pub use self::template::{template_csv, template_xlsx};
 use self::validate::Validator;
+use crate::domain::voucher::Secrets;
 
 /// What a row is read by.
 #[derive(Debug, Clone)]
@@ -72,7 +73,7 @@ pub fn read<F: Read + Seek>(
     mut file: F,
     name: &str,
     rules: &Rules,
-    checksum: impl Fn(&VoucherSecrets) -> [u8; 32],
+    checksum: impl Fn(&Secrets) -> [u8; 32],
     mut each: impl FnMut(RowOutcome) -> ControlFlow<()>,
 ) -> Result<Counts, ImportFault> {
     let format = format_of(&mut file, name, &rules.limits)?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use super::row::RowError;
 use crate::domain::spreadsheet::inert;
 
 /// Writes rows' errors as they come. No value of the file is in it.
@@ -22,18 +21,27 @@ impl<W: Write> ErrorReport<W> {
     /// # Errors
     /// When the writer fails.
     pub fn new(writer: W) -> io::Result<Self> {
-        let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(writer);
+        let mut csv = Self::csv(writer);
         csv.write_record(["row", "column", "reason"])?;
         Ok(Self { csv })
+    }
+
+    /// Goes on behind lines that were written before.
+    #[must_use]
+    pub fn going_on(writer: W) -> Self {
+        Self { csv: Self::csv(writer) }
+    }
+
+    fn csv(writer: W) -> csv::Writer<W> {
+        csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(writer)
     }
 
     /// Adds a line.
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn add(&mut self, error: &RowError) -> io::Result<()> {
-        let (row, reason) = (error.row.to_string(), error.reason.to_string());
-        self.csv.write_record([&*row, &*inert(&*error.column), &*inert(&*reason)])?;
+    pub fn add(&mut self, row: u32, column: &str, reason: &str) -> io::Result<()> {
+        self.csv.write_record([&*row.to_string(), &*inert(column), &*inert(reason)])?;
         Ok(())
     }
 
@@ -54,8 +62,8 @@ mod tests {
     #[test]
     fn the_report_is_inert_csv() {
         let mut report = ErrorReport::new(Vec::new()).unwrap();
-        report.add(&RowError { row: 7, column: "Code".into(), reason: Reason::Repeated { first: 2 } }).unwrap();
-        report.add(&RowError { row: 9, column: "=A1".into(), reason: Reason::Blank }).unwrap();
+        report.add(7, "Code", &Reason::Repeated { first: 2 }.to_string()).unwrap();
+        report.add(9, "=A1", &Reason::Blank.to_string()).unwrap();
         let text = String::from_utf8(report.finish().unwrap()).unwrap();
         let wanted = "row,column,reason\r\n7,Code,is the same voucher as in row 2\r\n9,'=A1,must not be blank\r\n";
         assert_eq!(text, wanted);

@@ -4,22 +4,9 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use iso_currency::Currency;
-use secrecy::SecretString;
 
 use crate::domain::money::{Money, MoneyError};
-
-/// What a buyer gets. It shows in no log.
-#[derive(Debug, Clone, Default)]
-pub struct VoucherSecrets {
-    /// The code, exactly as in the file.
-    pub code: Option<SecretString>,
-    /// What is asked for together with the code.
-    pub pin: Option<SecretString>,
-    /// Where the voucher is redeemed or shown.
-    pub claim_url: Option<SecretString>,
-    /// The vendor's name for the voucher.
-    pub reference: Option<SecretString>,
-}
+use crate::domain::voucher::Secrets;
 
 /// A row that can be imported, once its names are known.
 #[derive(Debug, Clone)]
@@ -35,7 +22,7 @@ pub struct ImportRow {
     /// The vendor's name.
     pub vendor: String,
     /// What is sold.
-    pub secrets: VoucherSecrets,
+    pub secrets: Secrets,
     /// The moment from which it is worth nothing.
     pub expires_at: DateTime<Utc>,
     /// The client that it is kept for.
@@ -119,6 +106,18 @@ pub enum Reason {
     /// More than fifty years.
     #[error("is more than 50 years away")]
     TooFar,
+    /// Not in the inventory's lists.
+    #[error("there is no {0} of this name: enter it first, or correct the name")]
+    Unknown(&'static str),
+    /// Not among what the product has.
+    #[error("the product has no such {0}")]
+    NotOfProduct(&'static str),
+    /// The amount is of another currency than the product's.
+    #[error("is not the product's currency")]
+    OtherCurrency,
+    /// The same secrets came in before.
+    #[error("is in the inventory already")]
+    InInventory,
     /// The same secrets as in a row before.
     #[error("is the same voucher as in row {first}")]
     Repeated {

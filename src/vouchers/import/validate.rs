@@ -11,8 +11,9 @@ use super::Rules;
 use super::cell::{Cell, SheetRow, letters};
 use super::expiry;
 use super::header::{Cells, Column, Header};
-use super::row::{ImportRow, Reason, RowError, RowOutcome, VoucherSecrets};
+use super::row::{ImportRow, Reason, RowError, RowOutcome};
 use crate::domain::money::{self, Money, MoneyError};
+use crate::domain::voucher::Secrets;
 
 const NAME_CHARS_MAX: usize = 200;
 const CODE_CHARS_MAX: usize = 256;
@@ -44,7 +45,7 @@ impl Wrong {
     }
 }
 
-impl<'a, C: Fn(&VoucherSecrets) -> [u8; 32]> Validator<'a, C> {
+impl<'a, C: Fn(&Secrets) -> [u8; 32]> Validator<'a, C> {
     pub(super) fn new(header: Header, rules: &'a Rules, checksum: C) -> Self {
         Self { header, rules, checksum, seen: HashMap::new() }
     }
@@ -89,7 +90,7 @@ impl<'a, C: Fn(&VoucherSecrets) -> [u8; 32]> Validator<'a, C> {
         })
     }
 
-    fn secrets(&mut self, cells: &mut Cells, wrong: &mut Wrong) -> Option<VoucherSecrets> {
+    fn secrets(&mut self, cells: &mut Cells, wrong: &mut Wrong) -> Option<Secrets> {
         let mut read = |column, chars_max, check: fn(&str) -> Result<(), Reason>| {
             wrong.keep(column, secret(cells.take(column), chars_max, check))
         };
@@ -97,7 +98,7 @@ impl<'a, C: Fn(&VoucherSecrets) -> [u8; 32]> Validator<'a, C> {
         let pin = read(Column::Pin, PIN_CHARS_MAX, |_| Ok(()));
         let claim_url = read(Column::ClaimUrl, URL_CHARS_MAX, check_url);
         let reference = read(Column::Reference, CODE_CHARS_MAX, |_| Ok(()));
-        let secrets = VoucherSecrets { code: code?, pin: pin?, claim_url: claim_url?, reference: reference? };
+        let secrets = Secrets { code: code?, pin: pin?, claim_url: claim_url?, reference: reference? };
         if secrets.code.is_none() && secrets.claim_url.is_none() {
             wrong.add(Column::Code.title(), Reason::NothingToSell);
             return None;

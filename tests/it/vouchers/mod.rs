@@ -2,6 +2,7 @@
 
 mod allocation;
 mod api;
+mod imports;
 mod orders;
 mod placing;
 mod recovery;

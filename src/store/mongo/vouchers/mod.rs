@@ -1,5 +1,6 @@
 //! Collections of vouchers.
 
+pub mod imports;
 pub mod named;
 pub mod orders;
 mod prefetch_document;
@@ -9,6 +10,7 @@ mod secrets;
 mod stock;
 pub mod units;
 
+pub use imports::VoucherImports;
 pub use named::NamedRecords;
 pub use orders::VoucherOrders;
 pub use prefetch_jobs::{BatchEnd, ClaimedJob, PrefetchJobs};

@@ -1,5 +1,7 @@
 //! Voucher units, counted and walked over.
 
+use std::collections::HashSet;
+
 use bson::{DateTime, doc, oid::ObjectId};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::options::Hint;
@@ -13,6 +15,21 @@ use crate::error::Result;
 use crate::store::mongo::error::{fault, unreadable, within};
 
 impl Units {
+    /// Which of these checksums units have.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn known_checksums(&self, checksums: &[&str]) -> Result<HashSet<String>> {
+        #[derive(Deserialize)]
+        struct Row {
+            checksum: String,
+        }
+        let rows = self.collection.clone_with_type::<Row>();
+        let find = rows.find(doc! { "checksum": { "$in": checksums } }).projection(doc! { "checksum": 1 });
+        let call = async { find.await?.map_ok(|row| row.checksum).try_collect().await };
+        within(self.deadline, "looking for voucher units", call).await
+    }
+
     /// How many units came with this import's row, or with this purchase.
     ///
     /// # Errors

@@ -409,6 +409,32 @@ impl Units {
     }
 }
 
+/// A unit that waits for its import, as it is kept.
+pub(super) fn staged_document(new: &NewUnit, import: ObjectId) -> Result<Document> {
+    let mut document = new_document(new)?;
+    document.insert("importId", import);
+    Ok(document)
+}
+
+/// Reads [`staged_document`].
+pub(super) fn staged_unit(document: Document) -> Result<NewUnit> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Staged {
+        #[serde(flatten)]
+        unit: UnitDocument,
+        secrets: SealedSecrets,
+        #[serde(default)]
+        code_hash: Option<String>,
+        checksum: String,
+        origin: String,
+    }
+    let staged: Staged = bson::deserialize_from_document(document)
+        .map_err(|error| unreadable("reading staged vouchers", error.to_string()))?;
+    let Staged { unit, secrets, code_hash, checksum, origin } = staged;
+    Ok(NewUnit { unit: unit.try_into()?, secrets, code_hash, checksum, origin })
+}
+
 fn new_document(new: &NewUnit) -> Result<Document> {
     let NewUnit { unit, secrets, code_hash, checksum, origin } = new;
     let mut document = doc! {

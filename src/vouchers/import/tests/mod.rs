@@ -26,7 +26,7 @@ fn rules() -> Rules {
     }
 }
 
-fn checksum(secrets: &VoucherSecrets) -> [u8; 32] {
+fn checksum(secrets: &Secrets) -> [u8; 32] {
     let parts = [&secrets.code, &secrets.pin, &secrets.claim_url, &secrets.reference];
     let texts = parts.map(|part| part.as_ref().map_or("", |secret| secret.expose_secret()));
     Sha256::digest(texts.join("|")).into()
