@@ -163,6 +163,14 @@ fn an_archive_of_countless_parts_is_refused_before_it_is_opened() {
 }
 
 #[test]
+fn countless_pointers_between_parts_are_damage() {
+    let mut parts = Parts::new(&sheet(&voucher_row()));
+    let pointers = "<Relationship Id=\"r1\" Type=\"a/b\" Target=\"c\"/>".repeat(10_001);
+    parts.set("xl/_rels/workbook.xml.rels", format!("<Relationships>{pointers}</Relationships>"));
+    assert!(matches!(fault(&parts.zip(), "codes.xlsx"), ImportFault::Damaged));
+}
+
+#[test]
 fn a_file_above_the_limit_is_not_looked_at() {
     let limits = Limits { file_bytes_max: 10, ..Limits::default() };
     let fault = outcomes_by(b"Product,Code", "codes.csv", &Rules { limits, ..rules() }).unwrap_err();

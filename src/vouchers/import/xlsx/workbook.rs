@@ -11,6 +11,9 @@ use super::xml::{Xml, attribute, flag};
 
 const MAIN: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.";
 
+/// Pointers that a part may have. Real workbooks have one for each sheet, and a few more.
+const RELATIONSHIPS_MAX: usize = 10_000;
+
 /// Names of the parts that are read, and the day that dates are counted from.
 pub(super) struct Workbook {
     pub(super) sheet: String,
@@ -50,6 +53,9 @@ fn relationships<R: BufRead>(mut xml: Xml<R>, folder: &str) -> Result<Vec<Relati
             Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "Relationship" => {
                 if attribute(&element, "TargetMode")?.as_deref() == Some("External") {
                     continue;
+                }
+                if found.len() == RELATIONSHIPS_MAX {
+                    return Err(ImportFault::Damaged);
                 }
                 let required = |name| attribute(&element, name)?.ok_or(ImportFault::Damaged);
                 let kind = required("Type")?;
