@@ -99,6 +99,8 @@ pub(super) fn outcome(body: &[u8], external_id: &str) -> Result<Option<OrderOutc
         Status::Refused => {
             OrderOutcome::Refused(Refusal { permanent: answer.permanent, reason: reason(&answer.reason) })
         }
+        // It is paid for: without its codes it is no short delivery that could be made up for elsewhere.
+        Status::Fulfilled if answer.vouchers.is_empty() => return Err("what was sold is not in the answer".to_owned()),
         Status::Fulfilled => {
             OrderOutcome::Fulfilled(answer.vouchers.into_iter().map(voucher).collect::<Result<_, _>>()?)
         }
@@ -180,6 +182,16 @@ mod tests {
             "",
         ] {
             assert!(!unreadable(body).contains("SECRET"), "{}", unreadable(body));
+        }
+    }
+
+    #[test]
+    fn what_is_sold_is_told_with_its_codes() {
+        for body in [
+            r#"{"externalId":"a-1","status":"fulfilled"}"#,
+            r#"{"externalId":"a-1","status":"fulfilled","vouchers":[]}"#,
+        ] {
+            assert_eq!(unreadable(body), "what was sold is not in the answer");
         }
     }
 

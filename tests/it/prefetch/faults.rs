@@ -17,13 +17,22 @@ use crate::harness::eventually;
 async fn an_order_whose_answer_is_no_good_is_found_by_asking() {
     let vendor = Vendor::start(1, 5_000, None).await;
     let desk = Desk::at(&[&vendor]).await;
-    let faults = [Fault::AnswerLost, Fault::ErrorAfter, Fault::Dropped, Fault::Rubbish, Fault::Oversized];
+    let faults = [
+        Fault::AnswerLost,
+        Fault::ErrorAfter,
+        Fault::Dropped,
+        Fault::Rubbish,
+        Fault::Oversized,
+        Fault::Bare,
+        Fault::Redirect,
+    ];
     vendor.meet(faults);
-    let id = desk.job(700, vec![vendor.candidate(0)]).await;
+    let id = desk.job(900, vec![vendor.candidate(0)]).await;
     let job = desk.ended(id).await;
     assert_complete(&desk, &job, &[&vendor]).await;
-    vendor.assert_sold_once(7);
+    vendor.assert_sold_once(9);
     assert!(vendor.posts().values().all(|times| *times == 1), "{:?}", vendor.posts());
+    // Nobody asked about `elsewhere`.
     assert_eq!(vendor.questions().len(), faults.len());
     desk.finish().await;
 }

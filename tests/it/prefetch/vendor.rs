@@ -38,6 +38,10 @@ pub enum Fault {
     Rubbish,
     /// Sells, and answers with more than anybody reads.
     Oversized,
+    /// Sells, and says so without the codes.
+    Bare,
+    /// Sells, and sends us elsewhere.
+    Redirect,
     /// Does not sell: 500.
     ErrorBefore,
     /// Does not sell, and never answers.
@@ -292,6 +296,8 @@ async fn create(State(shop): State<Arc<Shop>>, headers: HeaderMap, Json(body): J
     match fault {
         Some(Fault::AnswerLost | Fault::Swallowed) => std::future::pending().await,
         Some(Fault::ErrorAfter | Fault::ErrorBefore | Fault::Hidden(_)) => failing(),
+        Some(Fault::Bare) => Json(json!({ "externalId": id, "status": "fulfilled" })).into_response(),
+        Some(Fault::Redirect) => axum::response::Redirect::temporary("/api/v1/orders/elsewhere").into_response(),
         Some(Fault::Rubbish) => format!("<html>{told}</html>").into_response(),
         Some(Fault::Oversized) => format!("{told}{}", " ".repeat(2 * 1024 * 1024)).into_response(),
         Some(Fault::Dropped) => {
