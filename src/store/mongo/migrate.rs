@@ -17,12 +17,13 @@ use super::indexes::DeclaredIndex;
 use crate::error::{Dependency, Error, Result};
 
 /// Every migration, in order.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../../../migrations/0001_initial.json"),
     include_str!("../../../migrations/0002_recovery.json"),
     include_str!("../../../migrations/0003_reservations.json"),
     include_str!("../../../migrations/0004_payments.json"),
     include_str!("../../../migrations/0005_webhooks.json"),
+    include_str!("../../../migrations/0006_payments_of_event.json"),
 ];
 const LOCK: &str = "migrations";
 const LOCK_TTL: Duration = Duration::from_secs(60);
