@@ -9,6 +9,7 @@ mod gateway;
 mod hang_ups;
 mod kills;
 mod refunds;
+mod returns;
 mod sandbox;
 mod stalls;
 
