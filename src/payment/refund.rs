@@ -3,7 +3,7 @@
 //! Exactly once. What is to have gone back in all is written first (`refunding.targetMinor`, only if no other refund is under
 //! way); the gateway is asked under the key `{reservation}:{target}`; and then it is written that it went back. A refund that
 //! was cut short is found again by the first write, and the gateway is asked what went back before anything is repeated: it
-//! forgets keys after a day.
+//! forgets keys after a day. What it has refused for good under one key is counted, and asked for under another.
 
 use std::time::Duration;
 

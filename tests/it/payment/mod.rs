@@ -112,8 +112,9 @@ async fn order(app: &App, reservation: &str) -> Order {
 /// Awaits that there is nothing left to be done about a payment, and returns it.
 async fn at_rest(app: &App, reservation: &str) -> Payment {
     eventually("nothing is left to be done", || async {
-        let payment = payment(app, reservation).await;
+        // The marks first: one is taken off only after the payment was made due.
         let returned = app.mongo().returns.open(1_000).await.unwrap();
+        let payment = payment(app, reservation).await;
         payment.applied.is_some() && payment.due_at.is_none() && returned.is_empty()
     })
     .await;

@@ -12,7 +12,7 @@ use super::{
     LONG_S, PRICE, assert_money_sound, at_rest, documents, ended, intent, order, reservation_path, reserve,
     sale_to_be_paid, status, until,
 };
-use crate::harness::{Actor, LiveSale, TestApp};
+use crate::harness::{Actor, LiveSale, TestApp, eventually};
 
 /// The ways in which units, or their money, come back.
 #[derive(Debug, Clone, Copy)]
@@ -69,8 +69,23 @@ impl Paid<'_> {
                     deliver(&self.app.anonymous(), &told).await.expect(200);
                 }
             }
-            at_rest(self.app.app(), &self.reservation).await;
+            self.until_returned(match way {
+                Way::Part => 1,
+                Way::Whole => 3,
+                Way::ByHand => 0,
+            })
+            .await;
         }
+    }
+
+    /// Awaits that the order tells of so many returned units, and that their money was seen to.
+    async fn until_returned(&self, units: u32) {
+        eventually("the order tells of what came back", || async {
+            let order = self.app.app().mongo().orders.by_reservation(&self.reservation).await.unwrap();
+            order.is_some_and(|order| order.returned >= units)
+        })
+        .await;
+        at_rest(self.app.app(), &self.reservation).await;
     }
 }
 
