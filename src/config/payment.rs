@@ -36,6 +36,7 @@ impl Gateway {
 pub struct Payment {
     pub gateway: Gateway,
     pub base_url: String,
+    pub api_version: String,
     pub secret_key: SecretString,
     pub webhook_secrets: Vec<SecretString>,
     pub tolerance_s: u32,
@@ -88,6 +89,9 @@ impl Config {
         if !secure && !local.iter().any(|start| payment.base_url.starts_with(start)) {
             problems.push("payment.base_url must start with https://: the secret key travels over it".to_owned());
         }
+        if !payment.api_version.bytes().all(|byte| byte.is_ascii_graphic()) {
+            problems.push("payment.api_version must be a version such as 2025-09-30.clover, or empty".to_owned());
+        }
         if payment.secret_key.expose_secret().is_empty() {
             problems.push("payment.secret_key is missing; set ORBIT__PAYMENT__SECRET_KEY".to_owned());
         }
@@ -133,6 +137,13 @@ mod tests {
             config.payment.base_url = "http://api.stripe.com".to_owned();
         });
         assert!(plain.len() == 1 && plain[0].contains("https://"), "{plain:?}");
+        let odd = problems(|config| {
+            config.payment.gateway = Gateway::Stripe;
+            config.payment.secret_key = "sk_test".into();
+            config.payment.webhook_secrets = vec!["whsec_0123456789abcdef".into()];
+            config.payment.api_version = "2025-09-30\r\nx: y".to_owned();
+        });
+        assert!(odd.len() == 1 && odd[0].contains("api_version"), "{odd:?}");
         let short = problems(|config| config.payment.webhook_secrets = vec!["short".into()]);
         assert_eq!(short.len(), 1, "{short:?}");
     }

@@ -102,7 +102,7 @@ pub struct Applied {
 }
 
 /// A payment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// The reservation that it is for; there is one payment for each.
     pub reservation: String,
@@ -132,6 +132,8 @@ pub struct Payment {
     pub refunded_minor: i64,
     /// What is to have gone back when the refund that is under way is made, in minor units.
     pub refunding_minor: Option<i64>,
+    /// How often the gateway has refused the refund that is under way.
+    pub refusals: u32,
     /// Attempts at its next step that have failed.
     pub attempts: u32,
     /// When there is something to be done about it; `None` if nothing is.
@@ -174,12 +176,26 @@ impl Payment {
     /// all that is left of a settled sale: money kept is price x units held.
     #[must_use]
     pub fn refund_target(&self, order: Option<&Order>) -> i64 {
+        (self.paid_minor() - self.worth(order)).max(0)
+    }
+
+    /// Whether what is kept is the price of what is held, by this order.
+    #[must_use]
+    pub fn balanced(&self, order: Option<&Order>) -> bool {
+        self.paid_minor() - self.refunded_minor == self.worth(order)
+    }
+
+    fn paid_minor(&self) -> i64 {
+        self.paid.as_ref().map_or(0, |paid| paid.minor)
+    }
+
+    /// The price of the units that this money bought and that its buyer still has.
+    fn worth(&self, order: Option<&Order>) -> i64 {
         let held = match (self.applied, order) {
             (Some(applied), Some(order)) if applied.outcome.confirmed() => order.units_held(),
             _ => 0,
         };
-        let paid = self.paid.as_ref().map_or(0, |paid| paid.minor);
-        (paid - self.price.minor.saturating_mul(i64::from(held))).max(0)
+        self.price.minor.saturating_mul(i64::from(held))
     }
 }
 
@@ -207,6 +223,7 @@ mod tests {
             applied: Some(Applied { outcome, revision: 2 }),
             refunded_minor: 0,
             refunding_minor: None,
+            refusals: 0,
             attempts: 0,
             due_at: None,
             created_at: DateTime::UNIX_EPOCH,
@@ -265,6 +282,20 @@ mod tests {
             let paid = payment(300, outcome);
             assert!(paid.told_by(None));
             assert_eq!(paid.refund_target(Some(&order(OrderStatus::PendingPayment, 9, 0))), 300, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn too_little_kept_is_as_wrong_as_too_much() {
+        let kept = |refunded_minor, returned| {
+            let paid = Payment { refunded_minor, ..payment(300, PaymentOutcome::Confirmed) };
+            paid.balanced(Some(&order(OrderStatus::Confirmed, 3, returned)))
+        };
+        assert!(kept(0, 0) && kept(100, 1) && kept(300, 3));
+        assert!(!kept(0, 1) && !kept(100, 0) && !kept(200, 1));
+        for outcome in PaymentOutcome::ALL.into_iter().filter(|outcome| !outcome.confirmed()) {
+            let back = Payment { refunded_minor: 300, ..payment(300, outcome) };
+            assert!(back.balanced(None) && !payment(300, outcome).balanced(None), "{outcome:?}");
         }
     }
 

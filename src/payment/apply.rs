@@ -1,9 +1,10 @@
 //! Money that is there is applied to its reservation, once.
 
 use super::Payments;
+use crate::domain::order::OrderStatus;
 use crate::domain::payment::{Applied, Payment, PaymentOutcome};
 use crate::domain::reservation::Confirmed;
-use crate::error::{Dependency, Error, Result};
+use crate::error::{Code, Dependency, Error, Result};
 use crate::sale::ReservationRef;
 use crate::telemetry::metrics::PAYMENTS;
 
@@ -28,6 +29,8 @@ impl Payments {
         let recorded = self.mongo.payments.apply(&payment.reservation, applied, self.clock.now()).await?;
         let outcome = recorded.applied.map_or(applied.outcome, |recorded| recorded.outcome);
         if applied.outcome.confirmed() && !outcome.confirmed() {
+            // Should this process die or fail now, whoever looks at the payment next takes them back.
+            self.mongo.payments.wake([payment.reservation.as_str()], self.clock.now()).await?;
             return self.take_back(payment, outcome).await;
         }
         metrics::counter!(PAYMENTS, "outcome" => outcome.as_str()).increment(1);
@@ -56,6 +59,21 @@ impl Payments {
             }
         };
         Ok(Applied { outcome, revision: reservation.revision })
+    }
+
+    /// Takes units back that a payment which buys nothing has confirmed all the same: see [`Self::take_back`].
+    ///
+    /// # Errors
+    /// When a store does not answer, or while the sale is being settled.
+    pub(super) async fn take_back_if_held(&self, payment: &Payment, outcome: PaymentOutcome) -> Result<()> {
+        // The live store knows it before its order does.
+        let found = match self.sale.reservation_of(payment.user, payment.product, payment.event).await {
+            Ok(found) => found,
+            Err(error) if error.code() == Code::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let held = found.id == payment.reservation && found.status == OrderStatus::Confirmed && found.units_held() > 0;
+        if held { self.take_back(payment, outcome).await } else { Ok(()) }
     }
 
     /// Somebody else had decided that this money buys nothing, and units came back just before this call confirmed. It was

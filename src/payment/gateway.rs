@@ -22,7 +22,9 @@ pub struct NewIntent {
     pub event: EventId,
     /// Of what, for the same.
     pub product: ProductId,
-    /// How much.
+    /// Of one unit: what goes back later is a whole number of these.
+    pub price: Money,
+    /// How much, in the price's currency.
     pub amount: Money,
 }
 
@@ -87,6 +89,15 @@ pub enum Notice {
     Other,
 }
 
+/// What the gateway has said of a refund.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refunded {
+    /// The money goes back.
+    Made,
+    /// It does not, for this reason; and will not under this key, of which the gateway remembers its answer.
+    Refused(String),
+}
+
 /// Takes money and gives it back.
 pub trait PaymentGateway: std::fmt::Debug + Send + Sync {
     /// Makes an intent, or finds the one that was made for this reservation.
@@ -107,11 +118,11 @@ pub trait PaymentGateway: std::fmt::Debug + Send + Sync {
     /// [`crate::error::Error::Unavailable`] when the gateway does not say.
     fn refunded_minor<'a>(&'a self, intent: &'a str) -> BoxFuture<'a, Result<i64>>;
 
-    /// Gives a part of an intent back, once for each key.
+    /// Gives a part of an intent back, in the currency that it was paid in, once for each key.
     ///
     /// # Errors
-    /// [`crate::error::Error::Unavailable`]: refused, or the outcome is unknown; [`Self::refunded_minor`] knows.
-    fn refund<'a>(&'a self, intent: &'a str, minor: i64, key: &'a str) -> BoxFuture<'a, Result<()>>;
+    /// [`crate::error::Error::Unavailable`]: the outcome is unknown; [`Self::refunded_minor`] knows.
+    fn refund<'a>(&'a self, intent: &'a str, back: &'a Paid, key: &'a str) -> BoxFuture<'a, Result<Refunded>>;
 
     /// Reads a callback, if it was signed by the gateway, and lately.
     ///

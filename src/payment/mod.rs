@@ -13,6 +13,7 @@
 
 mod apply;
 mod callback;
+mod check;
 mod gateway;
 mod pay;
 mod reconcile;
@@ -20,6 +21,7 @@ mod refund;
 mod sandbox;
 mod signature;
 mod stripe;
+mod units;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -121,6 +121,7 @@ impl Payments {
             applied: None,
             refunded_minor: 0,
             refunding_minor: None,
+            refusals: 0,
             attempts: 0,
             due_at: None,
             created_at: self.clock.now(),
@@ -135,6 +136,7 @@ impl Payments {
             reservation: payment.reservation.clone(),
             event: payment.event,
             product: payment.product,
+            price: payment.price,
             amount: Money { minor: payment.amount_minor, currency: payment.price.currency },
         };
         let retry = Retry { attempts_max: ATTEMPTS_MAX, pause: self.pause(1) };

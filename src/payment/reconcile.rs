@@ -165,6 +165,7 @@ mod tests {
             applied: None,
             refunded_minor: 0,
             refunding_minor: None,
+            refusals: 0,
             attempts: 0,
             due_at: None,
             created_at: at(900),

@@ -3,14 +3,15 @@
 //! Exactly once. What is to have gone back in all is written first (`refunding.targetMinor`, only if no other refund is under
 //! way); the gateway is asked under the key `{reservation}:{target}`; and then it is written that it went back. A refund that
 //! was cut short is found again by the first write, and the gateway is asked what went back before anything is repeated: it
-//! forgets keys after a day.
+//! forgets keys after a day. What it has refused for good under one key is counted, and asked for under another.
 
 use std::time::Duration;
 
 use super::Payments;
+use super::gateway::Refunded;
 use crate::domain::event::SalePhase;
-use crate::domain::payment::Payment;
-use crate::error::Result;
+use crate::domain::payment::{Paid, Payment};
+use crate::error::{Dependency, Error, Result};
 use crate::telemetry::metrics::REFUNDS;
 
 /// An order that does not tell of its payment yet is looked at again this soon, and less and less often.
@@ -24,6 +25,9 @@ impl Payments {
     /// # Errors
     /// When the database does not answer; then the payment is due when its time runs out. A failed refund is no error here.
     pub(super) async fn balance(&self, payment: &Payment) -> Result<()> {
+        if let Some(applied) = payment.applied.filter(|applied| !applied.outcome.confirmed()) {
+            self.take_back_if_held(payment, applied.outcome).await?;
+        }
         let order = self.mongo.orders.by_reservation(&payment.reservation).await?;
         let now = self.clock.now();
         if !payment.told_by(order.as_ref()) && !self.settled(payment).await? {
@@ -74,10 +78,13 @@ impl Payments {
             return Ok(());
         }
         if back < target {
-            // What somebody gave back by hand makes it another request, and another request needs another key.
-            let by_hand = back - payment.refunded_minor;
-            let suffix = if by_hand > 0 { format!(":{back}") } else { String::new() };
-            gateway.refund(intent, target - back, &format!("{reservation}:{target}{suffix}")).await?;
+            let currency = payment.paid.as_ref().map_or_else(|| payment.price.currency.code(), |paid| &paid.currency);
+            let missing = Paid { minor: target - back, currency: currency.to_owned() };
+            let key = refund_key(payment, target, back);
+            if let Refunded::Refused(why) = gateway.refund(intent, &missing, &key).await? {
+                self.mongo.payments.refuse_refund(reservation, target).await?;
+                return Err(Error::unavailable(Dependency::PaymentGateway, "refunding a payment", why));
+            }
         }
         if self.mongo.payments.finish_refund(reservation, target).await? {
             metrics::counter!(REFUNDS, "outcome" => "made").increment(1);
@@ -85,4 +92,17 @@ impl Payments {
         }
         Ok(())
     }
+}
+
+/// The same refund has the same key. What somebody gave back by hand makes it another request, and so does a refusal: the
+/// gateway repeats its answer to a key for a day, also when there is money again to give back.
+fn refund_key(payment: &Payment, target: i64, back: i64) -> String {
+    let mut key = format!("{}:{target}", payment.reservation);
+    if back > payment.refunded_minor {
+        key.push_str(&format!(":{back}"));
+    }
+    if payment.refusals > 0 {
+        key.push_str(&format!("#{}", payment.refusals));
+    }
+    key
 }

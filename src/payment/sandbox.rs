@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::gateway::{GatewayEvent, Intent, IntentState, NewIntent, Notice, PaymentGateway};
+use super::gateway::{GatewayEvent, Intent, IntentState, NewIntent, Notice, PaymentGateway, Refunded};
 use super::signature::Signing;
 use crate::config::{self, SecretString};
 use crate::domain::payment::{Paid, PaymentState};
@@ -144,10 +144,10 @@ impl PaymentGateway for Sandbox {
         })
     }
 
-    fn refund<'a>(&'a self, intent: &'a str, minor: i64, key: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn refund<'a>(&'a self, intent: &'a str, back: &'a Paid, key: &'a str) -> BoxFuture<'a, Result<Refunded>> {
         Box::pin(async move {
-            let made = self.mongo.sandbox_intents.refund(intent, minor, key).await?;
-            if made { Ok(()) } else { Err(refused("refunding a payment")) }
+            let made = self.mongo.sandbox_intents.refund(intent, back.minor, key).await?;
+            Ok(if made { Refunded::Made } else { Refunded::Refused("the sandbox has no such money".to_owned()) })
         })
     }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
 use reqwest::header::HeaderMap;
-use reqwest::{Client, RequestBuilder};
+use reqwest::{Client, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::gateway::{GatewayEvent, Intent, IntentState, NewIntent, Notice, PaymentGateway};
+use super::gateway::{GatewayEvent, Intent, IntentState, NewIntent, Notice, PaymentGateway, Refunded};
 use super::signature::Signing;
+use super::units;
 use crate::config::{self, ExposeSecret, SecretString};
 use crate::domain::payment::Paid;
 use crate::error::{Code, Dependency, Error, Result};
@@ -20,14 +21,12 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// Refunds of one intent that are asked for. Ours are one for each change of its order.
 const REFUNDS_MAX: &str = "100";
 
-/// Currencies whose smallest unit is another one for Stripe than for ISO 4217: an amount would be a hundred times too large
-/// or too small.
-const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
-
 /// Stripe.
 pub(super) struct Stripe {
     http: Client,
     base_url: String,
+    /// The version of the API that is spoken; empty for the one that the account is set to.
+    api_version: String,
     secret_key: SecretString,
     signing: Signing,
 }
@@ -58,6 +57,7 @@ struct Metadata {
 #[derive(Debug, Deserialize)]
 struct RefundObject {
     amount: i64,
+    currency: String,
     status: Option<String>,
 }
 
@@ -65,6 +65,10 @@ impl RefundObject {
     /// A refund that failed is money that is still here.
     fn counts(&self) -> bool {
         !matches!(self.status.as_deref(), Some("failed" | "canceled"))
+    }
+
+    fn minor(&self) -> Option<i64> {
+        units::from_stripe(self.amount, &self.currency.to_ascii_uppercase())
     }
 }
 
@@ -91,15 +95,41 @@ struct ChargeObject {
     payment_intent: Option<String>,
 }
 
-impl From<IntentObject> for Intent {
-    fn from(object: IntentObject) -> Self {
+/// An answer that is no object.
+struct Refusal {
+    status: StatusCode,
+    why: String,
+}
+
+impl Refusal {
+    /// Whether the gateway has looked at the request and does not do it: then it answers the same under the same key for a
+    /// day. Not so if it did not come to that: who asks is not known, somebody asks at the same moment, or too often. What
+    /// came of it after an error of its own is not known either.
+    fn lasts(&self) -> bool {
+        let passes =
+            [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS];
+        self.status.is_client_error() && !passes.contains(&self.status)
+    }
+}
+
+/// An amount is not a whole number of our units.
+#[derive(Debug, thiserror::Error)]
+#[error("the amount is no whole number of minor units")]
+struct OddAmount;
+
+impl TryFrom<IntentObject> for Intent {
+    type Error = OddAmount;
+
+    fn try_from(object: IntentObject) -> Result<Self, OddAmount> {
+        let currency = object.currency.to_ascii_uppercase();
+        let minor = units::from_stripe(object.amount_received, &currency).ok_or(OddAmount)?;
         let state = match object.status.as_str() {
             "succeeded" => IntentState::Succeeded,
             "canceled" => IntentState::Canceled,
             _ => IntentState::Open,
         };
-        let received = Paid { minor: object.amount_received, currency: object.currency.to_ascii_uppercase() };
-        Self { id: object.id, state, received, client_secret: object.client_secret, pay_url: None }
+        let received = Paid { minor, currency };
+        Ok(Self { id: object.id, state, received, client_secret: object.client_secret, pay_url: None })
     }
 }
 
@@ -118,6 +148,7 @@ impl Stripe {
         Ok(Self {
             http,
             base_url: config.base_url.trim_end_matches('/').to_owned(),
+            api_version: config.api_version.clone(),
             secret_key: config.secret_key.clone(),
             signing: Signing::new(config.webhook_secrets.clone(), config.tolerance_s),
         })
@@ -131,12 +162,31 @@ impl Stripe {
         self.http.get(format!("{}{path}", self.base_url))
     }
 
-    /// Sends a request and reads the answer, within the client's deadline.
+    async fn ask_for_intent(&self, doing: &'static str, request: RequestBuilder) -> Result<Intent> {
+        let object: IntentObject = self.ask(doing, request).await?;
+        object.try_into().map_err(|odd: OddAmount| Error::unavailable(Dependency::PaymentGateway, doing, odd))
+    }
+
+    /// As [`Self::answer`], where it does not matter why there is no object.
     async fn ask<T: DeserializeOwned>(&self, doing: &'static str, request: RequestBuilder) -> Result<T> {
+        let refused = |refusal: Refusal| Error::unavailable(Dependency::PaymentGateway, doing, refusal.why);
+        self.answer(doing, request).await?.map_err(refused)
+    }
+
+    /// Sends a request and reads the answer, within the client's deadline: an object, or a refusal.
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        doing: &'static str,
+        request: RequestBuilder,
+    ) -> Result<Result<T, Refusal>> {
         let failed = |why: String| Error::unavailable(Dependency::PaymentGateway, doing, why);
         // The address of a request may name a client secret; it is not repeated.
         let fault = |error: reqwest::Error| failed(error.without_url().to_string());
-        let request = request.bearer_auth(self.secret_key.expose_secret());
+        let mut request = request.bearer_auth(self.secret_key.expose_secret());
+        if !self.api_version.is_empty() {
+            // What an answer means is not to change when somebody changes the account's version.
+            request = request.header("stripe-version", &self.api_version);
+        }
         let mut answer = request.send().await.map_err(fault)?;
         let status = answer.status();
         let mut body = Vec::new();
@@ -147,18 +197,11 @@ impl Stripe {
             body.extend_from_slice(&piece);
         }
         if !status.is_success() {
-            return Err(failed(format!("status {status}{}", reason(&body))));
+            let why = format!("status {status}{}", reason(&body));
+            return Ok(Err(Refusal { status, why }));
         }
-        serde_json::from_slice(&body).map_err(|error| failed(format!("the answer cannot be read: {error}")))
+        serde_json::from_slice(&body).map(Ok).map_err(|error| failed(format!("the answer cannot be read: {error}")))
     }
-}
-
-/// A currency as Stripe spells it.
-fn form_currency(code: &str) -> Result<String> {
-    if OTHER_UNITS.contains(&code) {
-        return Err(Error::refused(Code::PaymentsOff, "payments in this currency cannot be taken"));
-    }
-    Ok(code.to_ascii_lowercase())
 }
 
 /// The gateway's own words for what is wrong, those that are from a closed list: its sentences may quote what was sent.
@@ -182,8 +225,10 @@ impl PaymentGateway for Stripe {
     fn create<'a>(&'a self, wanted: &'a NewIntent) -> BoxFuture<'a, Result<Intent>> {
         Box::pin(async move {
             const DOING: &str = "creating a payment intent";
-            let amount = wanted.amount.minor.to_string();
-            let currency = form_currency(wanted.amount.currency.code())?;
+            units::check_price(wanted.price)?;
+            let code = wanted.amount.currency.code();
+            let amount = in_their_units(DOING, wanted.amount.minor, code)?;
+            let currency = code.to_ascii_lowercase();
             let (event, product) = (wanted.event.to_string(), wanted.product.to_string());
             let form = [
                 ("amount", amount.as_str()),
@@ -194,37 +239,40 @@ impl PaymentGateway for Stripe {
                 ("metadata[product_id]", product.as_str()),
             ];
             let request = self.post("/v1/payment_intents", &form, &wanted.reservation);
-            Ok(self.ask::<IntentObject>(DOING, request).await?.into())
+            self.ask_for_intent(DOING, request).await
         })
     }
 
     fn intent<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Intent>> {
         Box::pin(async move {
             let request = self.get(&format!("/v1/payment_intents/{id}"));
-            Ok(self.ask::<IntentObject>("asking about a payment", request).await?.into())
+            self.ask_for_intent("asking about a payment", request).await
         })
     }
 
     fn refunded_minor<'a>(&'a self, intent: &'a str) -> BoxFuture<'a, Result<i64>> {
         Box::pin(async move {
+            const DOING: &str = "asking about refunds";
             let query = serde_urlencoded::to_string([("payment_intent", intent), ("limit", REFUNDS_MAX)]);
-            let query = query.map_err(|error| Error::internal("asking about refunds", error))?;
-            let request = self.get(&format!("/v1/refunds?{query}"));
-            let list: RefundList = self.ask("asking about refunds", request).await?;
-            Ok(list.data.iter().filter(|refund| refund.counts()).map(|refund| refund.amount).sum())
+            let query = query.map_err(|error| Error::internal(DOING, error))?;
+            let list: RefundList = self.ask(DOING, self.get(&format!("/v1/refunds?{query}"))).await?;
+            let counted = list.data.iter().filter(|refund| refund.counts());
+            let sum: Option<i64> = counted.map(RefundObject::minor).sum();
+            sum.ok_or_else(|| Error::unavailable(Dependency::PaymentGateway, DOING, OddAmount))
         })
     }
 
-    fn refund<'a>(&'a self, intent: &'a str, minor: i64, key: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn refund<'a>(&'a self, intent: &'a str, back: &'a Paid, key: &'a str) -> BoxFuture<'a, Result<Refunded>> {
         Box::pin(async move {
             const DOING: &str = "refunding a payment";
-            let amount = minor.to_string();
+            let amount = in_their_units(DOING, back.minor, &back.currency)?;
             let form = [("payment_intent", intent), ("amount", amount.as_str()), ("metadata[refund_key]", key)];
-            let refund: RefundObject = self.ask(DOING, self.post("/v1/refunds", &form, key)).await?;
-            if refund.counts() {
-                return Ok(());
+            match self.answer::<RefundObject>(DOING, self.post("/v1/refunds", &form, key)).await? {
+                Ok(refund) if refund.counts() => Ok(Refunded::Made),
+                Ok(_) => Ok(Refunded::Refused("the refund has failed".to_owned())),
+                Err(refusal) if refusal.lasts() => Ok(Refunded::Refused(refusal.why)),
+                Err(refusal) => Err(Error::unavailable(Dependency::PaymentGateway, DOING, refusal.why)),
             }
-            Err(Error::unavailable(Dependency::PaymentGateway, DOING, "the refund has failed"))
         })
     }
 
@@ -237,6 +285,12 @@ impl PaymentGateway for Stripe {
     }
 }
 
+/// What goes back is a part of what was taken, so that there is such an amount.
+fn in_their_units(doing: &'static str, minor: i64, code: &str) -> Result<String> {
+    let there = units::to_stripe(minor, code).ok_or_else(|| Error::internal(doing, format!("{minor} of {code}")))?;
+    Ok(there.to_string())
+}
+
 fn unreadable() -> Error {
     Error::refused(Code::MalformedBody, "the event cannot be read")
 }
@@ -246,7 +300,7 @@ fn notice(kind: &str, object: serde_json::Value) -> Result<Notice> {
         "payment_intent.succeeded" | "payment_intent.payment_failed" => {
             let mut object: IntentObject = serde_json::from_value(object).map_err(|_| unreadable())?;
             let reservation = object.metadata.reservation_id.take();
-            let intent = Intent::from(object);
+            let intent = Intent::try_from(object).map_err(|_| unreadable())?;
             if kind == "payment_intent.payment_failed" {
                 return Ok(Notice::Failed { intent: intent.id });
             }
@@ -294,11 +348,19 @@ mod tests {
     }
 
     #[test]
-    fn a_currency_that_stripe_counts_in_other_units_is_refused() {
-        assert_eq!(form_currency("INR").unwrap(), "inr");
-        for code in OTHER_UNITS {
-            assert_eq!(form_currency(code).unwrap_err().code(), Code::PaymentsOff);
-        }
+    fn what_was_received_is_told_in_our_units() {
+        let paid = |amount: i64, currency: &str| {
+            let object =
+                json!({ "id": "pi_1", "status": "succeeded", "amount_received": amount, "currency": currency });
+            match notice("payment_intent.succeeded", object) {
+                Ok(Notice::Succeeded { paid, .. }) => Some((paid.minor, paid.currency)),
+                _ => None,
+            }
+        };
+        assert_eq!(paid(500, "jpy"), Some((500, "JPY".to_owned())));
+        assert_eq!(paid(500, "isk"), Some((5, "ISK".to_owned())));
+        assert_eq!(paid(5, "mga"), Some((500, "MGA".to_owned())));
+        assert_eq!(paid(550, "ugx"), None, "it cannot be read");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use orbit::sale::ReservationRef;
 use orbit::store::mongo::new_id;
 use serde_json::{Value, json};
 
+use crate::harness::process::OrbitProcess;
 use crate::harness::{Actor, LiveSale, TestApp, eventually};
 
 /// Midnight, the first of January 2026.
@@ -121,6 +122,55 @@ async fn an_export_has_every_order_once_however_many_pages_it_takes() {
     let text = empty.seller.get(&path(&empty, "orders.csv")).await.expect(200).as_str().unwrap().to_owned();
     assert_eq!(text.lines().count(), 1, "{text}");
     app.finish().await;
+}
+
+/// The suite plays a small one; `ORBIT_TEST_EXPORT=1000000 cargo test --test it a_large_export` a large one.
+#[tokio::test]
+async fn a_large_export_takes_no_more_memory_than_a_small_one_and_has_every_order() {
+    const MEMORY_MIB_MAX: u64 = 16;
+    let count: usize = std::env::var("ORBIT_TEST_EXPORT").map_or(20_000, |text| text.parse().unwrap());
+    let app = TestApp::start().await;
+    let (sale, small) = (prepared(&app, &"A long title. ".repeat(7)).await, prepared(&app, "A product").await);
+    let made = |sale: &LiveSale, minute: i64| reservation(sale, OrderStatus::Confirmed, 1, 0, minute);
+    write(&app, &[made(&small, 0)]).await;
+    for first in (0..count).step_by(500) {
+        let page: Vec<_> = (first..count.min(first + 500)).map(|number| made(&sale, number as i64 / 7)).collect();
+        write(&app, &page).await;
+    }
+    let process = OrbitProcess::start(app.config()).await;
+    let there = sale.seller.at(process.url.clone());
+    let small_one = small.seller.at(process.url.clone());
+    for kind in ["orders.csv", "orders.ndjson"] {
+        assert!(streamed(&small_one, &path(&small, kind)).await.0 > 0);
+    }
+    let before = process.peak_mib();
+
+    for (kind, header) in [("orders.csv", 1), ("orders.ndjson", 0)] {
+        let (lines, bytes) = streamed(&there, &path(&sale, kind)).await;
+        assert_eq!(lines, count + header, "{kind}");
+        assert!(bytes > count * 200, "{kind}: {bytes} bytes");
+        eprintln!(
+            "{kind}: {bytes} bytes; the service held {before} MiB before, at most {} MiB then",
+            process.peak_mib()
+        );
+    }
+
+    let peak = process.peak_mib();
+    assert!(peak < before + MEMORY_MIB_MAX, "{before} MiB before the exports, {peak} MiB after them");
+    process.kill().await;
+    app.finish().await;
+}
+
+/// Reads an export as it comes, and keeps nothing of it: its lines, and its bytes.
+async fn streamed(by: &Actor, path: &str) -> (usize, usize) {
+    let mut answer = by.request(reqwest::Method::GET, path).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let (mut lines, mut bytes) = (0, 0);
+    while let Some(piece) = answer.chunk().await.unwrap() {
+        lines += piece.iter().filter(|byte| **byte == b'\n').count();
+        bytes += piece.len();
+    }
+    (lines, bytes)
 }
 
 #[tokio::test]

@@ -55,7 +55,8 @@ pub async fn run(args: CheckArgs, config: Config) -> anyhow::Result<ExitCode> {
         }
         // As it is after the repair.
         let event = app.catalogue().event(event.id).await?;
-        let checks = app.sale().check(&event).await?;
+        let mut checks = app.sale().check(&event).await?;
+        checks.extend(app.payments().check(&event).await?);
         violated |= checks.iter().any(|check| check.verdict == Verdict::Violated);
         if args.json {
             reports.push(object(&event, &checks));
@@ -130,7 +131,7 @@ fn table(event: &Event, checks: &[Check]) -> String {
         let (word, advice) = match check.verdict {
             Verdict::Holds => ("ok  ", None),
             Verdict::Violated => ("FAIL", Some(advice(check.number))),
-            Verdict::Unknown => ("?   ", Some("the sale moved during the check; pause it and check again")),
+            Verdict::Unknown => ("?   ", Some(patience(check.number))),
         };
         text.push_str(&format!("  {word}  {:>2}  {}\n            {}\n", check.number, check.name, check.detail));
         if let Some(advice) = advice {
@@ -139,6 +140,14 @@ fn table(event: &Event, checks: &[Check]) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What a person does about an invariant that could not be looked at.
+const fn patience(number: u8) -> &'static str {
+    match number {
+        11 | 12 => "payments or refunds are under way; check again in a while",
+        _ => "the sale moved during the check; pause it and check again",
+    }
 }
 
 /// What a person does about a violated invariant; docs/operations.md says more.
@@ -154,6 +163,10 @@ const fn advice(number: u8) -> &'static str {
         6 => "pause the sale; a slot that is taken without units keeps its buyer out",
         7 => "look into `deadLetters`; End writes what is missing from the bookings, so do not remove any",
         8 => "do not end the sale; compare bookings with orders first",
+        11 => {
+            "was a refund given up (`stuckSince`)? Otherwise compare the payment with its order and with the gateway's own pages"
+        }
+        12 => "compare the order with the gateway's own pages; cancel it if nobody has paid",
         _ => "run `orbit check --repair`, which cleans up a settled sale",
     }
 }

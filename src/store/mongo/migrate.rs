@@ -17,14 +17,15 @@ use super::indexes::DeclaredIndex;
 use crate::error::{Dependency, Error, Result};
 
 /// Every migration, in order.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("../../../migrations/0001_initial.json"),
     include_str!("../../../migrations/0002_recovery.json"),
     include_str!("../../../migrations/0003_reservations.json"),
     include_str!("../../../migrations/0004_payments.json"),
     include_str!("../../../migrations/0005_webhooks.json"),
-    include_str!("../../../migrations/0006_vouchers.json"),
-    include_str!("../../../migrations/0007_prefetch.json"),
+    include_str!("../../../migrations/0006_payments_of_event.json"),
+    include_str!("../../../migrations/0007_vouchers.json"),
+    include_str!("../../../migrations/0008_prefetch.json"),
 ];
 const LOCK: &str = "migrations";
 const LOCK_TTL: Duration = Duration::from_secs(60);

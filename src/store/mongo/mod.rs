@@ -16,6 +16,7 @@ pub mod order_sums;
 pub mod orders;
 pub mod payment_events;
 pub mod payments;
+mod payments_of_event;
 pub mod products;
 mod query;
 pub mod replica_set;

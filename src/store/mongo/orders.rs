@@ -439,6 +439,20 @@ impl Orders {
         within(self.deadline, "reading an order", call).await?.map(Order::try_from).transpose()
     }
 
+    /// The orders of these reservations.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn by_reservations(&self, reservations: &[String]) -> Result<HashMap<String, Order>> {
+        if reservations.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let filter = doc! { "reservationId": { "$in": reservations } };
+        let call = async { self.collection.find(filter).await?.try_collect::<Vec<_>>().await };
+        let found = within(self.deadline, "reading orders", call).await?.into_iter().map(Order::try_from);
+        found.map(|order| order.map(|order| (order.reservation_id.clone(), order))).collect()
+    }
+
     /// Changes an order whose reservation no live store has any more: only from the revision before; false if it is in
     /// another one. The change is marked, in the same write, as one that its seller is to be told of.
     ///

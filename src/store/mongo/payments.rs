@@ -62,6 +62,8 @@ struct AppliedDocument {
 #[serde(rename_all = "camelCase")]
 struct RefundingDocument {
     target_minor: i64,
+    #[serde(default)]
+    refusals: i64,
 }
 
 impl TryFrom<PaymentDocument> for Payment {
@@ -96,6 +98,8 @@ impl TryFrom<PaymentDocument> for Payment {
             },
             refunded_minor: document.refunded_minor,
             refunding_minor: document.refunding.as_ref().map(|refunding| refunding.target_minor),
+            refusals: u32::try_from(document.refunding.as_ref().map_or(0, |refunding| refunding.refusals))
+                .map_err(|_| broken("refusals"))?,
             attempts: u32::try_from(document.attempts).map_err(|_| broken("attempts"))?,
             due_at: document.due_at.map(DateTime::to_chrono),
             created_at: document.created_at.to_chrono(),
@@ -107,8 +111,8 @@ impl TryFrom<PaymentDocument> for Payment {
 /// Payments.
 #[derive(Debug)]
 pub struct Payments {
-    collection: Collection<PaymentDocument>,
-    deadline: Duration,
+    pub(super) collection: Collection<PaymentDocument>,
+    pub(super) deadline: Duration,
 }
 
 fn at(moment: Moment) -> DateTime {
@@ -325,6 +329,16 @@ impl Payments {
         let set = doc! { "refunding": { "targetMinor": target_minor } };
         let call = self.collection.update_one(which, doc! { "$set": set });
         Ok(within(self.deadline, "starting a refund", call).await?.matched_count == 1)
+    }
+
+    /// The gateway has refused the refund that is under way.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn refuse_refund(&self, reservation: &str, target_minor: i64) -> Result<()> {
+        let which = doc! { "_id": reservation, "refunding.targetMinor": target_minor };
+        let call = self.collection.update_one(which, doc! { "$inc": { "refunding.refusals": 1_i64 } });
+        within(self.deadline, "recording a refused refund", call).await.map(|_| ())
     }
 
     /// The refund that was under way is made; false if it was recorded before.

@@ -52,6 +52,15 @@ impl Returns {
         within(self.deadline, "listing returned units", call).await
     }
 
+    /// Whether this reservation gave units back whose money nobody has looked at.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn is_open(&self, reservation: &str) -> Result<bool> {
+        let call = self.collection.find_one(doc! { "reservationId": reservation, OPEN: true });
+        Ok(within(self.deadline, "looking for returned units", call).await?.is_some())
+    }
+
     /// Takes the marks of these off, where nothing has changed since.
     ///
     /// # Errors

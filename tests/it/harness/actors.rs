@@ -54,6 +54,11 @@ impl Actor {
         Self { url, ..self.clone() }
     }
 
+    /// Where the process listens, as `host:port`.
+    pub fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
     pub async fn sign_up(self, role: &str) -> Self {
         let email = format!("{role}-{}@example.com", uuid::Uuid::new_v4().simple());
         let body = json!({

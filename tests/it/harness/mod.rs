@@ -5,6 +5,8 @@
 //! starts one of its own.
 
 mod actors;
+mod clock;
+mod hang_up;
 pub mod pictures;
 pub mod process;
 pub mod proxy;
@@ -23,6 +25,8 @@ use orbit::sale::check::Verdict;
 use serde_json::json;
 
 pub use actors::{Actor, Reply};
+pub use clock::TestClock;
+pub use hang_up::Pending;
 pub use servers::{own_lasting_mongo, own_mongo, own_redis, redis_options, servers};
 
 pub const PASSWORD: &str = "Password123";

@@ -3,7 +3,7 @@
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use orbit::config::{Config, ExposeSecret};
+use orbit::config::{Config, ExposeSecret, SecretString};
 use orbit::supervisor::free_port;
 use tokio::process::{Child, Command};
 
@@ -33,11 +33,17 @@ pub struct OrbitProcess {
 impl OrbitProcess {
     /// Starts the binary with this configuration and waits until it is ready.
     pub async fn start(config: &Config) -> Self {
+        Self::start_in(config, &[]).await
+    }
+
+    /// As [`Self::start`], in an environment with these variables as well.
+    pub async fn start_in(config: &Config, variables: &[(&str, &str)]) -> Self {
         let port = free_port().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_orbit"))
             .arg("serve")
             .env_remove("ORBIT_CONFIG")
             .envs(environment(config, port))
+            .envs(variables.iter().copied())
             .stdout(if said().is_some() { Stdio::inherit() } else { Stdio::null() })
             .kill_on_drop(true)
             .spawn()
@@ -114,7 +120,18 @@ pub fn environment(config: &Config, port: u16) -> Vec<(String, String)> {
         set("WEBHOOKS__ATTEMPT_DEADLINE_MS", config.webhooks.attempt_deadline_ms.to_string()),
         set("WEBHOOKS__CLAIM_TTL_MS", config.webhooks.claim_ttl_ms.to_string()),
         set("PAYMENT__GATEWAY", payment.gateway.as_str().to_owned()),
+        set("PAYMENT__BASE_URL", payment.base_url.clone()),
+        set("PAYMENT__SECRET_KEY", payment.secret_key.expose_secret().to_owned()),
+        set("PAYMENT__WEBHOOK_SECRETS", list(&payment.webhook_secrets)),
+        set("PAYMENT__DEADLINE_MS", payment.deadline_ms.to_string()),
         set("PAYMENT__RECONCILE_INTERVAL_MS", payment.reconcile_interval_ms.to_string()),
+        set("PAYMENT__RETRY_PAUSE_MS", payment.retry_pause_ms.to_string()),
         set("MEDIA__FILESYSTEM__DIR", config.media.filesystem.dir.display().to_string()),
     ]
+}
+
+/// A list, as the environment has it.
+fn list(secrets: &[SecretString]) -> String {
+    let quoted: Vec<String> = secrets.iter().map(|secret| format!("{:?}", secret.expose_secret())).collect();
+    format!("[{}]", quoted.join(", "))
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy in front of Redis that loses answers, cuts connections and fails over to another server.
+//! A TCP proxy in front of a store that loses answers, holds requests, cuts connections and fails over to another server.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// What the proxy does with what passes.
@@ -34,10 +34,35 @@ struct Shared {
     /// What marks the requests whose answers are dropped, and how many of those are still to come.
     doomed: Mutex<(&'static str, usize)>,
     dropped: AtomicUsize,
+    /// What marks the requests that are held.
+    held: Mutex<Option<String>>,
+    /// How many have been.
+    holds: AtomicUsize,
+    /// One for each request that may go on.
+    passes: Semaphore,
+    /// Counts how often all were let go on.
+    freed: watch::Sender<u64>,
     cut: watch::Sender<u64>,
 }
 
 impl Shared {
+    /// Waits with a request that is to be held, and with everything behind it on its connection.
+    async fn hold(&self, request: &[u8]) {
+        // Before looking: whoever is let go on later is let go on here.
+        let mut freed = self.freed.subscribe();
+        let marked = {
+            let held = self.held.lock().unwrap();
+            held.as_ref().is_some_and(|marker| request.windows(marker.len()).any(|part| part == marker.as_bytes()))
+        };
+        if marked {
+            self.holds.fetch_add(1, Ordering::SeqCst);
+            tokio::select! {
+                pass = self.passes.acquire() => pass.unwrap().forget(),
+                changed = freed.changed() => changed.unwrap(),
+            }
+        }
+    }
+
     /// Whether the answer to this request is to be dropped; that is one less then.
     fn dooms(&self, request: &[u8]) -> bool {
         let mut doomed = self.doomed.lock().unwrap();
@@ -67,6 +92,10 @@ impl Proxy {
             mode,
             doomed,
             dropped: AtomicUsize::new(0),
+            held: Mutex::new(None),
+            holds: AtomicUsize::new(0),
+            passes: Semaphore::new(0),
+            freed: watch::Sender::new(0),
             cut: watch::Sender::new(0),
         };
         let shared = Arc::new(shared);
@@ -97,6 +126,34 @@ impl Proxy {
     /// of the answer.
     pub fn drop_answers(&self, marker: &'static str, times: usize) {
         *self.shared.doomed.lock().unwrap() = (marker, times);
+    }
+
+    /// Holds each request with this text in it from now on, before the server has it.
+    pub fn hold(&self, marker: &str) {
+        *self.shared.held.lock().unwrap() = Some(marker.to_owned());
+    }
+
+    /// How many requests have been held so far.
+    pub fn holds(&self) -> usize {
+        self.shared.holds.load(Ordering::SeqCst)
+    }
+
+    /// Lets one request go on that is held now, or that comes next.
+    pub fn pass_one(&self) {
+        self.shared.passes.add_permits(1);
+    }
+
+    /// Holds nothing more, and lets everything go on that is held now.
+    pub fn pass_all(&self) {
+        *self.shared.held.lock().unwrap() = None;
+        self.shared.freed.send_modify(|times| *times += 1);
+    }
+
+    /// The same server through this proxy, by an address that leads to it directly.
+    pub fn instead_of(&self, address: &str) -> String {
+        let direct = format!(":{}", self.shared.target.load(Ordering::SeqCst));
+        assert!(address.contains(&direct), "{address} does not lead to the server behind the proxy");
+        address.replace(&direct, &format!(":{}", self.port))
     }
 
     /// Whether every answer that was to be dropped has been.
@@ -146,6 +203,7 @@ async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shar
         if shared.dooms(&buffer[..length]) {
             doomed.store(true, Ordering::SeqCst);
         }
+        shared.hold(&buffer[..length]).await;
         if to.write_all(&buffer[..length]).await.is_err() {
             return;
         }

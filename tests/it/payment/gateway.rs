@@ -16,11 +16,14 @@ use orbit::config::{Config, Gateway};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::harness::{Actor, Reply, TestApp, config};
 
 const SECRET_KEY: &str = "sk_test_of_this_gateway";
+/// That of the defaults.
+const API_VERSION: &str = "2025-09-30.clover";
 pub const WEBHOOK_SECRET: &str = "whsec_of_this_gateway_0001";
 /// The one that is being replaced.
 pub const OLD_WEBHOOK_SECRET: &str = "whsec_of_this_gateway_0000";
@@ -38,6 +41,10 @@ pub enum Fault {
     Rubbish,
     /// Does it, late, but in time.
     Slow,
+    /// Does it, and answers when it is told to.
+    Held,
+    /// Does not do it, and never answers.
+    Lost,
     /// Does not do it: 429.
     Busy,
     /// Does not do it: 400.
@@ -59,6 +66,12 @@ struct Books {
     answered: HashMap<String, (Fields, Done)>,
     faults: VecDeque<Fault>,
     questions: usize,
+    /// Whether there is no money to give back.
+    broke: bool,
+    /// Calls that were left waiting.
+    waiting: usize,
+    /// Lets a call be answered that was held.
+    gate: Arc<Notify>,
 }
 
 /// The gateway; it is gone when this is dropped.
@@ -106,6 +119,21 @@ impl StripeServer {
         self.books.lock().unwrap().faults = faults.into_iter().collect();
     }
 
+    /// Has no money to give back, or has some again. What it has answered to a key it answers again.
+    pub fn go_broke(&self, broke: bool) {
+        self.books.lock().unwrap().broke = broke;
+    }
+
+    /// Calls that were held, or lost, or whose answer was.
+    pub fn waiting(&self) -> usize {
+        self.books.lock().unwrap().waiting
+    }
+
+    /// Answers a call that is held.
+    pub fn release(&self) {
+        self.books.lock().unwrap().gate.notify_one();
+    }
+
     /// The intents of a reservation.
     pub fn intents(&self, reservation: &str) -> Vec<Value> {
         let books = self.books.lock().unwrap();
@@ -136,8 +164,12 @@ impl StripeServer {
 
     /// Somebody gives money back on the gateway's own pages.
     pub fn refund_by_hand(&self, intent: &str, minor: i64) {
-        let refund = json!({ "id": "re_by_hand", "payment_intent": intent, "amount": minor, "status": "succeeded" });
-        self.books.lock().unwrap().refunds.push(refund);
+        let mut books = self.books.lock().unwrap();
+        let currency = books.intents.iter().find(|one| one["id"] == intent).unwrap()["currency"].clone();
+        let refund = json!({
+            "id": "re_by_hand", "payment_intent": intent, "amount": minor, "currency": currency, "status": "succeeded",
+        });
+        books.refunds.push(refund);
     }
 }
 
@@ -172,6 +204,14 @@ pub async fn deliver(to: &Actor, event: &Value) -> Reply {
     send(to, body, &signature).await
 }
 
+/// As [`deliver`], to a process that may be dead before it answers.
+pub async fn try_deliver(to: &Actor, event: &Value) -> reqwest::Result<Reply> {
+    let body = event.to_string();
+    let signature = signature(WEBHOOK_SECRET, now_s(), &body);
+    let request = to.request(reqwest::Method::POST, "/api/payments/callback");
+    Actor::try_send(request.header("stripe-signature", signature).body(body)).await
+}
+
 /// Seconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "the gateway has a clock of its own")]
 pub fn now_s() -> i64 {
@@ -182,18 +222,24 @@ type Shared = State<Arc<Mutex<Books>>>;
 
 /// Answers, unless a fault is due.
 async fn answer(books: &Mutex<Books>, work: impl FnOnce(&mut Books) -> Done) -> Response {
-    let (fault, done) = {
+    let (fault, done, gate) = {
         let mut books = books.lock().unwrap();
         let fault = books.faults.pop_front();
         let done = match fault {
             Some(Fault::Busy) => Err((429, "rate_limit")),
             Some(Fault::Refused) => Err((400, "invalid_request_error")),
+            Some(Fault::Lost) => Ok(Value::Null),
             _ => work(&mut books),
         };
-        (fault, done)
+        books.waiting += usize::from(matches!(fault, Some(Fault::Held | Fault::Lost | Fault::AnswerLost)));
+        (fault, done, Arc::clone(&books.gate))
     };
     match (fault, done) {
-        (Some(Fault::AnswerLost), Ok(_)) => std::future::pending().await,
+        (Some(Fault::AnswerLost | Fault::Lost), Ok(_)) => std::future::pending().await,
+        (Some(Fault::Held), Ok(body)) => {
+            gate.notified().await;
+            Json(body).into_response()
+        }
         (Some(Fault::ErrorAfter), Ok(_)) => problem(500, "api_error"),
         (Some(Fault::Rubbish), Ok(_)) => "<html>all is well</html>".into_response(),
         (fault, Ok(body)) => {
@@ -228,8 +274,10 @@ fn once(
     made
 }
 
+/// Whether it is ours, in the version of the API that this gateway speaks.
 fn authorised(headers: &HeaderMap) -> bool {
-    headers["authorization"].to_str().unwrap() == format!("Bearer {SECRET_KEY}")
+    let ours = headers["authorization"].to_str().unwrap() == format!("Bearer {SECRET_KEY}");
+    ours && headers["stripe-version"] == API_VERSION
 }
 
 async fn create_intent(State(books): Shared, headers: HeaderMap, Form(fields): Form<Fields>) -> Response {
@@ -272,12 +320,15 @@ async fn create_refund(State(books): Shared, headers: HeaderMap, Form(fields): F
             let paid = books.intents.iter().find(|one| one["id"] == *intent).ok_or((404, "resource_missing"))?;
             let of = books.refunds.iter().filter(|refund| refund["payment_intent"] == *intent);
             let back: i64 = of.map(|refund| refund["amount"].as_i64().unwrap()).sum();
+            if books.broke {
+                return Err((400, "balance_insufficient"));
+            }
             if back + amount > paid["amount_received"].as_i64().unwrap() {
                 return Err((400, "charge_already_refunded"));
             }
             let refund = json!({
                 "id": format!("re_{}", books.refunds.len()), "object": "refund", "payment_intent": intent,
-                "amount": amount, "status": "succeeded",
+                "amount": amount, "currency": paid["currency"], "status": "succeeded",
             });
             books.refunds.push(refund.clone());
             Ok(refund)

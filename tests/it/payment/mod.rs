@@ -1,16 +1,26 @@
 //! Payment: money arrives, reservations are confirmed, and what is kept is the price of the units held.
 
+mod after_the_end;
 mod asking;
 mod callbacks;
+mod check;
+mod currencies;
 mod gateway;
+mod hang_ups;
+mod kills;
 mod refunds;
+mod returns;
 mod sandbox;
+mod stalls;
 
+use bson::Document;
 use orbit::app::App;
+use orbit::config::ExposeSecret;
 use orbit::domain::ids::EventId;
 use orbit::domain::order::{Order, OrderStatus};
 use orbit::domain::payment::Payment;
 use orbit::sale::ReservationRef;
+use orbit::sale::check::{Check, Verdict};
 use orbit::store::mongo::events::{EventChange, PlanChange};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -32,13 +42,23 @@ async fn sale_to_be_paid(app: &TestApp, units: u32, window_s: u32) -> LiveSale {
 }
 
 async fn prepared(app: &TestApp, units: u32, window_s: u32) -> LiveSale {
+    prepared_at(app, (units, window_s), ("100", "INR")).await
+}
+
+/// As [`prepared`], at this price, with units and time enough.
+async fn prepared_in(app: &TestApp, price: &str, currency: &str) -> LiveSale {
+    prepared_at(app, (5, LONG_S), (price, currency)).await
+}
+
+async fn prepared_at(app: &TestApp, (units, window_s): (u32, u32), (price, currency): (&str, &str)) -> LiveSale {
     let seller = app.approved_seller().await;
     let event = seller.create_event("Spring drop").await;
     let units = units.to_string();
     let text = [
         ("title", "A product"),
         ("description", "A product of a test"),
-        ("price", "100"),
+        ("price", price),
+        ("currency", currency),
         ("frequency", units.as_str()),
         ("perBuyerLimit", "3"),
     ];
@@ -92,8 +112,9 @@ async fn order(app: &App, reservation: &str) -> Order {
 /// Awaits that there is nothing left to be done about a payment, and returns it.
 async fn at_rest(app: &App, reservation: &str) -> Payment {
     eventually("nothing is left to be done", || async {
-        let payment = payment(app, reservation).await;
+        // The marks first: one is taken off only after the payment was made due.
         let returned = app.mongo().returns.open(1_000).await.unwrap();
+        let payment = payment(app, reservation).await;
         payment.applied.is_some() && payment.due_at.is_none() && returned.is_empty()
     })
     .await;
@@ -126,4 +147,27 @@ async fn assert_balanced(app: &App, reservation: &str) {
         kept == PRICE * held
     })
     .await;
+}
+
+/// The invariants about a sale's money, checked.
+async fn money_checks(app: &App, sale: &LiveSale) -> Vec<Check> {
+    let event = app.catalogue().event(sale.event.parse().unwrap()).await.unwrap();
+    app.payments().check(&event).await.unwrap()
+}
+
+/// Awaits that every invariant about a sale's money holds: money moves a moment after units do. None is ever violated.
+async fn assert_money_sound(app: &App, sale: &LiveSale) {
+    eventually("the money adds up", || async {
+        let checks = money_checks(app, sale).await;
+        assert_eq!(checks.len(), 2);
+        assert!(checks.iter().all(|check| check.verdict != Verdict::Violated), "{checks:?}");
+        checks.iter().all(|check| check.verdict == Verdict::Holds)
+    })
+    .await;
+}
+
+/// A collection of the test's database, without its repository.
+async fn documents(app: &TestApp, collection: &str) -> mongodb::Collection<Document> {
+    let client = mongodb::Client::with_uri_str(app.config().mongo.uri.expose_secret()).await.unwrap();
+    client.database(&app.config().mongo.database).collection(collection)
 }

@@ -141,3 +141,29 @@ async fn what_somebody_gave_back_at_the_gateway_is_not_given_back_again() {
     assert_eq!(stripe.refunds(&other.1), [PRICE, 2 * PRICE], "one by hand, and the rest");
     app.finish().await;
 }
+
+#[tokio::test]
+async fn a_refund_that_the_gateway_has_refused_is_made_when_there_is_money_again_and_made_once() {
+    let stripe = StripeServer::start().await;
+    let mut config = stripe.config().await;
+    config.payment.refund_attempts_max = 100;
+    let app = TestApp::with(config).await;
+    let sale = sale_to_be_paid(&app, 5, LONG_S).await;
+    let (reservation, intent) = paid_for_three(&app, &stripe, &sale).await;
+    stripe.go_broke(true);
+    cancel(app.app(), &reservation, Some(2), "two").await;
+    eventually("it was refused twice", || async { payment(app.app(), &reservation).await.refusals >= 2 }).await;
+    assert!(stripe.refunds(&intent).is_empty());
+
+    stripe.go_broke(false);
+
+    until_back(&app, &reservation, 2 * PRICE).await;
+    assert_eq!(stripe.refunds(&intent), [2 * PRICE]);
+    // The next one begins with a clean sheet, and whatever happens to its answer it is one.
+    stripe.meet([Fault::AnswerLost]);
+    cancel(app.app(), &reservation, Some(1), "the rest").await;
+    let whole = until_back(&app, &reservation, 3 * PRICE).await;
+    assert_eq!((stripe.refunds(&intent), whole.refusals), (vec![2 * PRICE, PRICE], 0));
+    assert_balanced(app.app(), &reservation).await;
+    app.finish().await;
+}

@@ -4,14 +4,12 @@ use futures::future::{join, join_all};
 use orbit::domain::event::SalePhase;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use super::{
     acknowledged, app_without_recovery, assert_only_the_status_is_left, calm_app, command, event_id, ordered, phase,
     prepared, prepared_by, prepared_large, reserve_directly, seen_from, stock, tally,
 };
-use crate::harness::{self, Actor, LiveSale, TestApp, pictures};
+use crate::harness::{self, Actor, LiveSale, Pending, pictures};
 
 const LIVE: &str = "sale is now live";
 const PAUSED: &str = "sale paused \u{2014} no new bookings will be accepted";
@@ -479,22 +477,11 @@ async fn a_price_edited_while_the_sale_opens_is_the_price_that_buyers_pay_or_ref
 }
 
 /// Sends an action, waits until it has begun, and hangs up without reading the answer.
-async fn hang_up_during<F: Future<Output = bool>>(
-    app: &TestApp,
-    sale: &LiveSale,
-    action: &str,
-    begun: impl FnMut() -> F,
-) {
-    let mut socket = TcpStream::connect(app.running.address).await.unwrap();
-    let request = format!(
-        "POST /api/seller/events/{}/{action} HTTP/1.1\r\nhost: orbit\r\ncookie: token={}\r\ncontent-type: \
-         application/json\r\ncontent-length: 0\r\n\r\n",
-        sale.event,
-        sale.seller.token.as_ref().unwrap(),
-    );
-    socket.write_all(request.as_bytes()).await.unwrap();
+async fn hang_up_during<F: Future<Output = bool>>(sale: &LiveSale, action: &str, begun: impl FnMut() -> F) {
+    let path = format!("/api/seller/events/{}/{action}", sale.event);
+    let pending = Pending::send(&sale.seller, &path, &Value::Null).await;
     harness::eventually("the action has begun", begun).await;
-    drop(socket);
+    pending.hang_up().await;
 }
 
 #[tokio::test]
@@ -502,14 +489,14 @@ async fn a_seller_who_hangs_up_leaves_no_sale_half_open_or_half_ended() {
     let app = app_without_recovery().await;
     let sale = prepared_large(&app, 1500, 2000).await;
 
-    hang_up_during(&app, &sale, "Live", || async { phase(app.app(), &sale).await != SalePhase::Draft }).await;
+    hang_up_during(&sale, "Live", || async { phase(app.app(), &sale).await != SalePhase::Draft }).await;
     harness::eventually("the sale is open", || async { app.buyer().await.post(&sale.purchase(1)).await.status == 201 })
         .await;
     assert_eq!(app.app().live().product_count(event_id(&sale)).await.unwrap(), 1500);
     let mut made = reserve_directly(&app, &sale, 700).await;
 
     let stopped = || async { phase(app.app(), &sale).await != SalePhase::Live };
-    hang_up_during(&app, &sale, "End", stopped).await;
+    hang_up_during(&sale, "End", stopped).await;
     harness::eventually("the sale is settled", || async { phase(app.app(), &sale).await == SalePhase::Settled }).await;
     harness::eventually("nothing is left but the status", || async {
         app.app().live().scan_event_keys(event_id(&sale)).await.unwrap().len() == 1

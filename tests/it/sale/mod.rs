@@ -8,6 +8,7 @@ mod durability;
 mod durable_orders;
 mod faults;
 mod first;
+mod hang_ups;
 mod holds;
 mod large;
 mod lifecycle;

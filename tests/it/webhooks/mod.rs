@@ -1,10 +1,10 @@
 //! Webhooks: what sellers are told, and what becomes of it when endpoints and processes misbehave.
 
-mod clock;
 mod delivery;
 mod endpoints;
 mod failures;
 mod receiver;
+mod secure;
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use orbit::domain::page::Page;
 use orbit::domain::webhook::{Delivery, Webhook};
 use serde_json::{Value, json};
 
-use crate::harness::{self, Actor, LiveSale, TestApp};
-use clock::TestClock;
+use crate::harness::{self, Actor, LiveSale, TestApp, TestClock};
 use receiver::Receiver;
 
 /// An application whose time the test moves.

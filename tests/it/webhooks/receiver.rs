@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::harness::eventually;
 
@@ -79,6 +80,7 @@ struct Shared {
 
 /// An endpoint; it and its connections are gone when this is dropped.
 pub struct Receiver {
+    scheme: &'static str,
     port: u16,
     shared: Arc<Mutex<Shared>>,
     _accepting: JoinSet<()>,
@@ -87,6 +89,16 @@ pub struct Receiver {
 impl Receiver {
     /// One that always behaves like this.
     pub async fn start(always: Behave) -> Self {
+        Self::listen(always, None).await
+    }
+
+    /// As [`Self::start`], over HTTPS.
+    pub async fn start_secure(always: Behave, tls: TlsAcceptor) -> Self {
+        Self::listen(always, Some(tls)).await
+    }
+
+    async fn listen(always: Behave, tls: Option<TlsAcceptor>) -> Self {
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Mutex::new(Shared::default()));
@@ -95,10 +107,21 @@ impl Receiver {
         accepting.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&state), always));
+                let (tls, state) = (tls.clone(), Arc::clone(&state));
+                connections.spawn(async move {
+                    match tls {
+                        None => serve(stream, state, always).await,
+                        // A client that does not trust us hangs up in the middle of the handshake.
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, state, always).await;
+                            }
+                        }
+                    }
+                });
             }
         });
-        Self { port, shared, _accepting: accepting }
+        Self { scheme, port, shared, _accepting: accepting }
     }
 
     /// Behaves like these first.
@@ -108,7 +131,7 @@ impl Receiver {
     }
 
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/hooks?shop=1", self.port)
+        format!("{}://127.0.0.1:{}/hooks?shop=1", self.scheme, self.port)
     }
 
     pub fn received(&self) -> Vec<Received> {
@@ -135,7 +158,7 @@ impl Receiver {
     }
 }
 
-async fn serve(mut stream: TcpStream, shared: Arc<Mutex<Shared>>, always: Behave) {
+async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Mutex<Shared>>, always: Behave) {
     let Some(received) = read(&mut stream).await else { return };
     let behave = {
         let mut shared = shared.lock().unwrap();
@@ -163,12 +186,14 @@ async fn serve(mut stream: TcpStream, shared: Arc<Mutex<Shared>>, always: Behave
             }
         }
     }
+    // Over TLS, what was written is on its way only after this.
+    drop(stream.shutdown().await);
     drop(stream);
     shared.lock().unwrap().open -= 1;
 }
 
 /// A request with a body of the length that it says.
-async fn read(stream: &mut TcpStream) -> Option<Received> {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Received> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
