@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use self::names::Names;
 pub use self::problems::ReportAt;
 use super::import::{self, ImportRow, Limits, Reason, RowError, RowOutcome, Rules};
-use super::{IncomingUnit, Vouchers, named};
+use super::{Vouchers, named};
 use crate::domain::ids::ImportId;
 use crate::domain::page::{Listed, Page};
 use crate::domain::voucher::UnitId;
@@ -38,8 +38,8 @@ const ROWS_AHEAD: usize = 256;
 const ROWS_AT_ONCE: usize = 500;
 /// An import that has not said for so long that it is at work is another process' to finish.
 const ALIVE: TimeDelta = TimeDelta::seconds(60);
-/// Files that are read at once: each is held in memory.
-pub(super) const FILES_AT_ONCE: usize = 2;
+/// Files that are read at once: each is held in memory, and a part of a workbook besides.
+pub(super) const FILES_AT_ONCE: usize = 1;
 
 /// An uploaded file.
 #[derive(Debug)]

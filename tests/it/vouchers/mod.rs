@@ -2,6 +2,7 @@
 
 mod allocation;
 mod api;
+mod command;
 mod imports;
 mod orders;
 mod placing;

@@ -169,7 +169,7 @@ fn formulas_are_refused_wherever_they_stand_and_reports_run_nothing() {
     assert_eq!(found, wanted);
 
     let mut report = ErrorReport::new(Vec::new()).unwrap();
-    errors.iter().for_each(|error| report.add(error).unwrap());
+    errors.iter().for_each(|error| report.add(error.row, &error.column, &error.reason.to_string()).unwrap());
     let text = String::from_utf8(report.finish().unwrap()).unwrap();
     assert!(
         !text.lines().flat_map(|line| line.split(',')).any(|cell| cell.starts_with(['=', '+', '-', '@'])),
