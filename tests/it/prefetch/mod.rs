@@ -45,6 +45,7 @@ impl Desk {
         let mut config = harness::config().await;
         // A busy machine is slow to answer.
         config.mongo.deadline_ms = 30_000;
+        config.vouchers.claim_ttl_ms = 30_000;
         adjust(&mut config);
         config.validate().unwrap();
         orbit::telemetry::logs::start(&config.log);
