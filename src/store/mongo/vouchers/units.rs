@@ -3,6 +3,7 @@
 //! Every change counts the unit's revision up and marks it `unplaced`: the live store is to be told. Whoever has told it
 //! takes the mark off, in the revision that was told. So a crash in between is found by the mark.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bson::{Bson, DateTime, Document, doc, oid::ObjectId};
@@ -397,13 +398,16 @@ impl Units {
     /// # Errors
     /// When the database does not answer: they stay marked, and are placed again.
     pub async fn placed(&self, units: &[Unit]) -> Result<()> {
-        let one = |unit: &Unit| {
-            let revision = i64::try_from(unit.revision).unwrap_or(i64::MAX);
-            doc! { "q": { "_id": number(unit.id), "revision": revision }, "u": { "$unset": { "unplaced": "" } } }
-        };
-        for batch in units.chunks(1_000) {
-            self.write(self.long, "update", "updates", batch.iter().map(one).collect(), "marking voucher units")
-                .await?;
+        // Most are in one revision, and one statement is for all of those.
+        let mut by_revision: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
+        for unit in units {
+            by_revision.entry(unit.revision).or_default().push(number(unit.id));
+        }
+        for (revision, ids) in by_revision {
+            let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+            let which = doc! { "_id": { "$in": ids }, "revision": revision };
+            let call = self.collection.update_many(which, doc! { "$unset": { "unplaced": "" } });
+            within(self.long, "marking voucher units", call).await?;
         }
         Ok(())
     }
