@@ -18,12 +18,14 @@ use super::{Durable, KnownSale, Sale};
 use crate::domain::event::SalePhase;
 use crate::domain::ids::EventId;
 use crate::domain::sale::{SaleAction, SaleStatus};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::live::Transitioned;
 use crate::store::live::link::Link;
 
 /// How often a process that waits for another's settlement looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Looks that may fail, one after the other, each with the database's deadline.
+const FAILURES_MAX: u32 = 10;
 
 /// An ended sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,8 @@ pub struct Ended {
 /// A sale that is being settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settling {
-    /// Orders in MongoDB now.
+    /// Changes of reservations that are durable: as many as orders, where each was changed once. Orders are not counted for
+    /// this: whoever asks how far a large sale is would hold it up.
     pub orders: u64,
     /// Reservations that are in Redis still.
     pub remaining: u64,
@@ -84,25 +87,40 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// # Errors
     /// When a store does not answer.
     pub async fn settling(&self, event: EventId) -> Result<Settling> {
-        Ok(Settling {
-            orders: self.durable.count_orders(event).await?,
-            remaining: self.live.booking_count(event).await?,
-        })
+        let remaining = self.live.booking_count(event).await?;
+        let orders = match self.live.journal_state(event).await? {
+            Some(journal) => journal.appended.saturating_sub(journal.length),
+            None => self.durable.count_orders(event).await?,
+        };
+        Ok(Settling { orders, remaining })
     }
 
     /// Steps 2 to 5, for a sale whose status is STOPPED.
     pub(super) async fn finish_end(&self, event: EventId) -> Result<Ended> {
         let running = [SalePhase::Opening, SalePhase::Live, SalePhase::Stopped];
         self.durable.move_phase(event, &running, SalePhase::Stopped, None).await?;
+        if let Some(ended) = self.settle_unless_taken(event).await? {
+            return Ok(ended);
+        }
+        let mut failures = 0;
         loop {
-            if let Some(ended) = self.settle_unless_taken(event).await? {
-                return Ok(ended);
-            }
             tokio::time::sleep(LOOK_INTERVAL).await;
-            if self.durable.event(event).await?.is_some_and(|event| event.phase == SalePhase::Settled) {
-                return self.ended(event).await;
+            match self.settled_meanwhile(event).await {
+                Ok(Some(ended)) => return Ok(ended),
+                Ok(None) => failures = 0,
+                // Whoever settles a large sale keeps the database busy; that is no reason to give up waiting.
+                Err(error) if error.code() == Code::DatabaseUnavailable && failures < FAILURES_MAX => failures += 1,
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// What the sale has come to, if another process has settled it, or if nobody does and this one has now.
+    async fn settled_meanwhile(&self, event: EventId) -> Result<Option<Ended>> {
+        if self.durable.event(event).await?.is_some_and(|event| event.phase == SalePhase::Settled) {
+            return self.ended(event).await.map(Some);
+        }
+        self.settle_unless_taken(event).await
     }
 
     /// `None` if another process settles this sale.

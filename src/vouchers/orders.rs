@@ -37,7 +37,8 @@ impl Vouchers {
     /// is the one that was made.
     ///
     /// # Errors
-    /// [`Code::VouchersShort`]: the order is cancelled. [`Code::ReferenceReused`]; fields that break a rule. When a store
+    /// [`Code::VouchersShort`]: the order is cancelled. [`Code::VoucherState`]: it was cancelled before.
+    /// [`Code::ReferenceReused`]; fields that break a rule. When a store
     /// does not answer, the order may be pending: it is finished by itself, or by asking again.
     pub async fn order(&self, client: &Client, reference: &str, lines: Vec<VoucherLine>) -> Result<VoucherOrder> {
         self.check_lines(&lines).await?;
@@ -61,6 +62,10 @@ impl Vouchers {
                 Err(Error::refused(Code::ReferenceReused, "another order has this reference"))
             }
             Some(before) if before.status == Pending => self.fulfil(before, client).await,
+            Some(before) if before.status == Cancelled => {
+                let why = before.reason.unwrap_or_default();
+                Err(Error::refused(Code::VoucherState, format!("the order of this reference was cancelled: {why}")))
+            }
             Some(before) => Ok(before),
             None => Err(Error::internal("ordering vouchers", "an order was there and is gone")),
         }

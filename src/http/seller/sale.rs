@@ -84,7 +84,7 @@ pub(in crate::http) async fn resume_sale(
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct EndedBody {
     message: String,
-    /// Orders in the database.
+    /// Orders in the database; while the sale is being settled, changes of reservations that are in the database.
     orders: u64,
     /// Reservations that could not be settled; they are kept and recorded for an operator.
     dead_letters: u64,

@@ -119,7 +119,7 @@ async fn own(app: &AppState, member: &Member, id: &str) -> Result<VoucherOrder> 
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "The account orders for no client", body = ProblemBody),
     (status = 404, description = "No such product", body = ProblemBody),
-    (status = 409, description = "vouchers_short, or reference_reused", body = ProblemBody),
+    (status = 409, description = "vouchers_short, reference_reused, or voucher_state: the order of this reference was cancelled", body = ProblemBody),
     (status = 413, description = "The body is too large", body = ProblemBody),
     (status = 415, description = "Not JSON", body = ProblemBody),
     (status = 503, description = "A store is away: ask again with the same reference", body = ProblemBody)))]

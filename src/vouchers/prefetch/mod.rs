@@ -6,11 +6,11 @@
 //!
 //! The order of writes for one batch, and what a crash after each means:
 //!
-//! 1. `prefetch_jobs`: the batch, its vendor and how many units. From now on the vendor may have been asked; whoever goes on
+//! 1. `prefetchJobs`: the batch, its vendor and how many units. From now on the vendor may have been asked; whoever goes on
 //!    asks the vendor about the external id.
 //! 2. the vendor sells. It is asked for again under the same external id only, and answers the same codes.
 //! 3. [`Stock`]: the codes. Adding them again adds nothing and says as much.
-//! 4. `prefetch_jobs`: what became of the batch, and the counts, in one update. Units that the vendor is known not to have
+//! 4. `prefetchJobs`: what became of the batch, and the counts, in one update. Units that the vendor is known not to have
 //!    sold are free to be ordered elsewhere, in a batch with another number.
 //!
 //! What a vendor did is never guessed. A batch without an answer stays open, and is asked about in ever longer intervals,

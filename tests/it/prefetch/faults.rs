@@ -243,7 +243,7 @@ async fn what_nobody_can_find_out_is_left_to_a_person() {
     futures::join!(work, silence);
     // Rounds lie ever further apart; the test does not wait for all of them.
     let jobs = mongodb::Client::with_uri_str(desk.config.mongo.uri.expose_secret()).await.unwrap();
-    let jobs = jobs.database(&desk.config.mongo.database).collection::<Document>("prefetch_jobs");
+    let jobs = jobs.database(&desk.config.mongo.database).collection::<Document>("prefetchJobs");
     jobs.update_one(doc! {}, doc! { "$set": { "idleRounds": 20_i64, "dueAt": bson::DateTime::now() } }).await.unwrap();
     let job = desk.ended(id).await;
     assert_eq!((job.state, job.progress.unresolved, job.progress.bought), (PrefetchState::Failed, 100, 0));
@@ -277,7 +277,7 @@ async fn no_code_and_no_key_is_in_an_error_or_in_a_job() {
     let id = desk.job(10, vec![vendor.candidate(0)]).await;
     desk.ended(id).await;
     let client = mongodb::Client::with_uri_str(desk.config.mongo.uri.expose_secret()).await.unwrap();
-    let jobs = client.database(&desk.config.mongo.database).collection::<Document>("prefetch_jobs");
+    let jobs = client.database(&desk.config.mongo.database).collection::<Document>("prefetchJobs");
     let stored = jobs.find_one(doc! {}).await.unwrap().unwrap().to_string();
     assert!(stored.contains(&format!("{id}-1")) && !stored.contains("CODE-"), "{stored}");
     desk.finish().await;

@@ -49,7 +49,9 @@ async fn an_order_that_cannot_be_filled_has_nothing() {
     shop.stock(2).await;
     let refusal = order(&shop, "a", 3).await.unwrap_err();
     assert_eq!(refusal.to_string(), "3 vouchers are needed and 2 are available");
-    assert_eq!(order(&shop, "a", 3).await.unwrap().status, VoucherOrderStatus::Cancelled);
+    let again = order(&shop, "a", 3).await.unwrap_err();
+    assert_eq!(again.code(), Code::VoucherState, "{again}");
+    assert!(again.to_string().ends_with("3 vouchers are needed and 2 are available"), "{again}");
     let product = shop.product.id;
     let lines =
         |quantity, minor| vec![orbit::domain::voucher::VoucherLine { product, denomination: worth(minor), quantity }];
@@ -130,5 +132,22 @@ async fn showing_and_cancelling_at_once_never_resell_a_code_that_was_seen() {
     }
     shop.assert_sound().await;
     assert!(shop.allocate(&items("x", 1)).await.is_ok() || seen.len() == 40);
+    shop.finish().await;
+}
+
+#[tokio::test]
+async fn a_voucher_that_is_blocked_when_its_order_is_cancelled_is_for_sale_when_it_is_unblocked() {
+    let shop = Shop::open().await;
+    shop.stock(1).await;
+    let vouchers = shop.app().vouchers();
+    let made = order(&shop, "a", 1).await.unwrap();
+    let unit = shop.app().mongo().voucher_units.of_items(&made.all_items()).await.unwrap().remove(0);
+    vouchers.block(unit.id).await.unwrap();
+    assert_eq!(vouchers.show_codes(&made, shop.client.members[0]).await.unwrap_err().code(), Code::VoucherState);
+    vouchers.cancel(&made, "not needed").await.unwrap();
+    shop.assert_sound().await;
+    assert_eq!(vouchers.unblock(unit.id).await.unwrap().status, UnitStatus::Available);
+    assert_eq!(order(&shop, "b", 1).await.unwrap().status, VoucherOrderStatus::Allocated);
+    shop.assert_sound().await;
     shop.finish().await;
 }

@@ -1,4 +1,4 @@
-//! Collection `prefetch_jobs`. A job is claimed by moving the time at which it is due into the future, and the claim is
+//! Collection `prefetchJobs`. A job is claimed by moving the time at which it is due into the future, and the claim is
 //! renewed while it is worked on: a process that dies leaves it due again, and one that stalled finds that it has lost it.
 //!
 //! Whatever the holder of a claim writes is guarded by it, and by what it changes: a batch begins unless an end was asked
@@ -64,7 +64,7 @@ fn before(state: PrefetchState) -> Document {
 
 impl PrefetchJobs {
     pub(in crate::store::mongo) fn new(database: &Database, deadline: Duration) -> Self {
-        Self { collection: database.collection("prefetch_jobs"), deadline }
+        Self { collection: database.collection("prefetchJobs"), deadline }
     }
 
     /// Records a new job.

@@ -1,4 +1,4 @@
-//! Collection `sandbox_vendor_orders`: what the voucher vendor of trials has sold. Codes are not in it; they follow from the
+//! Collection `sandboxVendorOrders`: what the voucher vendor of trials has sold. Codes are not in it; they follow from the
 //! order.
 
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct SandboxVendorOrders {
 
 impl SandboxVendorOrders {
     pub(in crate::store::mongo) fn new(database: &Database, deadline: Duration) -> Self {
-        Self { collection: database.collection("sandbox_vendor_orders"), deadline }
+        Self { collection: database.collection("sandboxVendorOrders"), deadline }
     }
 
     /// Sells, unless something was sold under this id; returns what was.

@@ -326,6 +326,8 @@ impl Units {
                 UnitStatus::Allocated => (UnitStatus::Available, doc! { "item": "" }),
                 // The item keeps it: it stays known who has seen the code.
                 UnitStatus::Delivered => (UnitStatus::Revoked, doc! {}),
+                // Nobody has seen it. When it is unblocked it is nobody's.
+                UnitStatus::Blocked => (UnitStatus::Blocked, doc! { "item": "" }),
                 _ => continue,
             };
             changes.push(doc! {
