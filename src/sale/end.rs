@@ -58,7 +58,11 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 tracing::info!(event = %sale.id, %from, "sale stopped");
                 self.finish_end(sale.id).await
             }
-            Transitioned::Refused(SaleStatus::Stopped) if self.is_cleaned_up(sale).await? => self.ended(sale.id).await,
+            Transitioned::Refused(SaleStatus::Stopped) if self.is_cleaned_up(sale).await? => {
+                // A slow settlement may have said only afterwards what it had found.
+                self.durable.resolve_all_dead(sale.id).await?;
+                self.ended(sale.id).await
+            }
             Transitioned::Refused(SaleStatus::Stopped) => self.finish_end(sale.id).await,
             // The stopped status has expired: what was to be done is done.
             Transitioned::Refused(SaleStatus::NotStarted) if sale.phase == Some(SalePhase::Settled) => {

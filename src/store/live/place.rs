@@ -73,9 +73,12 @@ impl<L: Link> Live<L> {
         }
         let reply = self.invoke("place", &call).await?;
         match reply.tag() {
-            "PLACED" if reply.rest().len() == batch.len() => {}
+            "PLACED" => {}
             "DAMAGED" => return Err(reply.damaged("the script refused")),
             _ => return Err(reply.damaged("unknown tag")),
+        }
+        if reply.rest().len() != batch.len() {
+            return Err(reply.damaged("another number of outcomes than of units"));
         }
         let mut placed = Placed::default();
         for outcome in reply.rest() {
