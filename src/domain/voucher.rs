@@ -141,7 +141,7 @@ impl Unit {
     #[must_use]
     pub fn pool(&self, expires_from: DateTime<Utc>) -> Option<Pool> {
         let pooled = self.status == UnitStatus::Available && self.expires_at >= expires_from;
-        pooled.then(|| Pool {
+        pooled.then_some(Pool {
             product: self.product,
             denomination: self.denomination,
             vendor: self.vendor,

@@ -74,7 +74,7 @@ impl Keyring {
             key => keyed(key.as_bytes(), &[b"voucher hashes"]),
         };
         let app_key = config.app_key.expose_secret();
-        let legacy = (!app_key.is_empty()).then(|| Aes256Gcm::new(&Sha256::digest(app_key.as_bytes()).into()));
+        let legacy = (!app_key.is_empty()).then(|| Aes256Gcm::new(&Sha256::digest(app_key.as_bytes())));
         Ok(Self { keys, hash_key, legacy })
     }
 
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_older_installations_wrote_is_read() {
-        let cipher = Aes256Gcm::new(&Sha256::digest(b"their secret").into());
+        let cipher = Aes256Gcm::new(&Sha256::digest(b"their secret"));
         let nonce = [3_u8; NONCE_BYTES];
         let sealed = cipher.encrypt(&Nonce::from(nonce), b"OLD-1".as_slice()).unwrap();
         let stored = STANDARD.encode([nonce.as_slice(), &sealed].concat());

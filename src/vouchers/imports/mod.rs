@@ -93,10 +93,7 @@ impl Vouchers {
             Rules { zone: self.zone, currency: self.currency, now: self.clock.now(), limits: Limits::default() };
         let (sender, mut receiver) = mpsc::channel(ROWS_AHEAD);
         let (keyring, name) = (Arc::clone(&self.keyring), upload.name);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "reading a file is work for a thread; it ends when nobody takes its rows"
-        )]
+        // Its end is awaited below, and it ends when nobody takes its rows.
         let reading = tokio::task::spawn_blocking(move || {
             let each = |row| {
                 if sender.blocking_send(row).is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbit::app::App;
 use orbit::config::Config;
+use orbit::domain::clock::{Clock, SystemClock};
 use orbit::domain::ids::{ClientId, UserId, VendorId, VoucherProductId};
 use orbit::domain::money::{Money, currency};
 use orbit::domain::voucher::{Client, Secrets, Unit, Vendor, VoucherLine, VoucherProduct};
@@ -40,7 +41,7 @@ fn worth(minor: i64) -> Money {
 
 fn days(count: i64) -> DateTime<Utc> {
     // Scores are whole seconds.
-    DateTime::from_timestamp((Utc::now() + TimeDelta::days(count)).timestamp(), 0).unwrap()
+    DateTime::from_timestamp((SystemClock.now() + TimeDelta::days(count)).timestamp(), 0).unwrap()
 }
 
 impl Shop {
@@ -50,7 +51,7 @@ impl Shop {
 
     async fn with(config: Config) -> Self {
         let app = TestApp::with(config).await;
-        let (created_at, vouchers) = (Utc::now(), app.app().vouchers());
+        let (created_at, vouchers) = (SystemClock.now(), app.app().vouchers());
         let mut vendors = Vec::new();
         for name in ["Acme", "Bolt"] {
             let vendor = Vendor { id: VendorId::from_bytes(new_id()), name: name.to_owned(), created_at };
