@@ -271,6 +271,12 @@ impl VoucherOrder {
         (before..before + count).map(|position| format!("{}-{}-{position:04}", self.id, self.round)).collect()
     }
 
+    /// The order as it was before it was reset, if it ever was.
+    #[must_use]
+    pub fn round_before(&self) -> Option<Self> {
+        (self.round > 1).then(|| Self { round: self.round - 1, ..self.clone() })
+    }
+
     /// All of its items, in the order of its lines.
     #[must_use]
     pub fn all_items(&self) -> Vec<String> {

@@ -100,6 +100,10 @@ impl Vouchers {
 
     /// Gives the items of a pending order their units.
     async fn fulfil(&self, order: VoucherOrder, client: &Client) -> Result<VoucherOrder> {
+        if let Some(before) = order.round_before() {
+            // Whoever has reset it may have died before it took these back.
+            self.release(&before.all_items()).await?;
+        }
         let mut units = Vec::new();
         for (index, line) in order.lines.iter().enumerate() {
             match self.allocate(&self.allocation(&order, client, index, line).await?).await {
@@ -176,7 +180,6 @@ impl Vouchers {
         if !self.mongo.voucher_orders.advance(&order, &from, Pending, None, due_at).await? {
             return Err(Error::refused(Code::VoucherState, format!("the order is {}", order.status.as_str())));
         }
-        self.release(&order.all_items()).await?;
         self.fulfil(self.voucher_order(id).await?, &client).await
     }
 

@@ -185,6 +185,21 @@ async fn an_order_whose_process_died_is_finished_and_a_cancelled_one_keeps_nothi
 }
 
 #[tokio::test]
+async fn a_reset_whose_process_died_at_once_leaves_no_unit_with_the_items_of_before() {
+    let shop = impatient().await;
+    let orders = &shop.app().mongo().voucher_orders;
+    let made = shop.app().vouchers().order(&shop.client, "a", vec![shop.line(1)]).await.unwrap();
+    let (from, to) = ([VoucherOrderStatus::Allocated], VoucherOrderStatus::Pending);
+    assert!(orders.advance(&made, &from, to, None, Some(days(-1))).await.unwrap());
+    shop.app().vouchers().reconcile().await.unwrap();
+    let finished = shop.app().vouchers().voucher_order(made.id).await.unwrap();
+    assert_eq!((finished.status, finished.round), (VoucherOrderStatus::Allocated, 2));
+    shop.assert_sound().await;
+    assert_eq!(shop.app().vouchers().check().await.unwrap().allocated, 1);
+    shop.finish().await;
+}
+
+#[tokio::test]
 async fn processes_killed_while_they_allocate_lose_no_code_and_give_none_twice() {
     let mut config = harness::config().await;
     config.vouchers.claim_ttl_ms = config.mongo.deadline_ms;

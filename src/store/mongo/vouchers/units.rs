@@ -272,9 +272,9 @@ impl Units {
             doc! {
                 "q": {
                     "_id": number(assignment.unit),
-                    "status": { "$in": names(&[UnitStatus::Available]) },
+                    "status": UnitStatus::Available.as_str(),
                     "clientId": tag(assignment.client),
-                        },
+                },
                 "u": changed(set, doc! {}),
             }
         };
