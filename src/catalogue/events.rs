@@ -71,6 +71,7 @@ impl Catalogue {
             created_at: now,
             updated_at: now,
             drained: None,
+            settled_orders: None,
         };
         self.mongo.events.insert(&event).await?;
         self.picture_shown(&banner.key).await;

@@ -98,6 +98,8 @@ pub struct Event {
     pub updated_at: DateTime<Utc>,
     /// How far the journal of its sale was read into orders.
     pub drained: Option<EntryId>,
+    /// How many orders its sale came to, once it is settled.
+    pub settled_orders: Option<u64>,
 }
 
 /// The slug of an event: lower-case words of the title joined by hyphens, then six digits of the id.

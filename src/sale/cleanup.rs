@@ -74,23 +74,26 @@ impl<L: Link, D: Durable> Sale<L, D> {
         }
     }
 
-    /// `keep_records`: reservations that could not be settled stay, and with them their index and the journal.
+    /// `keep_records`: reservations that could not be settled stay, and with them their index and the journal. Otherwise
+    /// those go last: they say how far a settlement is.
     async fn remove_sale_keys(&self, event: EventId, keep_records: bool) -> Result<()> {
         let records = [self.live.keys().bookings(event), self.live.keys().journal(event)];
         let mut cursor = 0;
         loop {
             let (next, mut keys) = self.live.sale_keys_page(event, cursor, self.config.settle_page_size_max).await?;
-            if keep_records {
-                keys.retain(|key| !records.contains(key));
-            }
+            keys.retain(|key| !records.contains(key));
             for batch in keys.chunks(REMOVED_AT_ONCE) {
                 expect_removed(self.live.remove_sale_keys(event, batch, None).await?)?;
             }
             if next == 0 {
-                return Ok(());
+                break;
             }
             cursor = next;
         }
+        if !keep_records {
+            expect_removed(self.live.remove_sale_keys(event, &records, None).await?)?;
+        }
+        Ok(())
     }
 }
 

@@ -60,6 +60,8 @@ durable! {
     fn move_phase(&self, id: EventId, from: &[SalePhase], to: SalePhase, run: Option<&str>) -> bool = events.move_phase;
     /// Compare-and-set of the phase, under one opening.
     fn move_phase_of_run(&self, id: EventId, run: &str, from: &[SalePhase], to: SalePhase) -> bool = events.move_phase_of_run;
+    /// The sale is settled, and came to so many orders.
+    fn record_settled(&self, id: EventId, orders: u64) -> bool = events.settle;
     /// Remembers how far the journal was read.
     fn record_drained(&self, id: EventId, position: EntryId) -> () = events.record_drained;
     /// Stamps the catalogue.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::lease::Lease;
 use super::open::state_lost;
 use super::{Durable, KnownSale, Sale};
-use crate::domain::event::SalePhase;
+use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::EventId;
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Code, Error, Result};
@@ -94,7 +94,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let remaining = self.live.booking_count(event).await?;
         let orders = match self.live.journal_state(event).await? {
             Some(journal) => journal.appended.saturating_sub(journal.length),
-            None => self.durable.count_orders(event).await?,
+            None => self.ended(event).await?.orders,
         };
         Ok(Settling { orders, remaining })
     }
@@ -136,21 +136,38 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     async fn settle_and_clean_up(&self, event: EventId) -> Result<Ended> {
-        let orders = self.settle(event).await?;
+        let mut orders = self.settle(event).await?;
+        let had_letters = !self.durable.dead_keys(event).await?.is_empty();
         let dead_letters = self.clean_up(event, orders).await?;
+        if had_letters {
+            // Some of what could not be settled may have been, at last.
+            orders = self.durable.count_orders(event).await?;
+        }
         self.announce_ending(event, dead_letters).await?;
         if dead_letters == 0 {
             // Another settlement may have found a booking unreadable before it was repaired, and say so only now.
             self.durable.resolve_all_dead(event).await?;
-            self.durable.move_phase(event, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
+            self.durable.record_settled(event, orders).await?;
         }
-        let ended = Ended { orders: self.durable.count_orders(event).await?, dead_letters };
+        let ended = Ended { orders, dead_letters };
         tracing::info!(event = %event, orders = ended.orders, dead_letters, "sale settled");
         Ok(ended)
     }
 
     /// What an ended sale has come to.
     pub(super) async fn ended(&self, event: EventId) -> Result<Ended> {
-        Ok(Ended { orders: self.durable.count_orders(event).await?, dead_letters: 0 })
+        let orders = match self.durable.event(event).await? {
+            Some(event) => self.orders_of(&event).await?,
+            None => self.durable.count_orders(event).await?,
+        };
+        Ok(Ended { orders, dead_letters: 0 })
+    }
+
+    /// How many orders a sale has now, or came to.
+    pub(super) async fn orders_of(&self, event: &Event) -> Result<u64> {
+        match event.settled_orders {
+            Some(orders) => Ok(orders),
+            None => self.durable.count_orders(event.id).await,
+        }
     }
 }

@@ -225,7 +225,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             SaleStatus::Live | SaleStatus::Paused => self.end_again(event).await?,
             SaleStatus::NotStarted => {
                 let orders = self.durable.count_orders(event.id).await?;
-                self.durable.move_phase(event.id, &[SalePhase::Stopped], SalePhase::Settled, None).await?;
+                self.durable.record_settled(event.id, orders).await?;
                 let detail = format!("the live store had lost this stopped sale; {orders} orders were durable");
                 self.repaired(event.id, "stopped_and_lost", &detail).await;
             }

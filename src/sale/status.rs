@@ -60,7 +60,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             phase: event.phase,
             reservations: self.live.booking_count(event.id).await?,
             products: self.live.product_count(event.id).await?,
-            orders: self.durable.count_orders(event.id).await?,
+            orders: self.orders_of(event).await?,
             held: self.live.held(event.id).await?,
             problem,
         })

@@ -54,6 +54,9 @@ pub(super) struct EventDocument {
     /// How far the journal was read: written before the orders behind it, never moved back.
     #[serde(skip_serializing_if = "Option::is_none")]
     drained: Option<PositionDocument>,
+    /// Counted once: whoever asks later does not walk over a million orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_orders: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,6 +94,7 @@ impl TryFrom<EventDocument> for Event {
             drained: document
                 .drained
                 .map(|position| EntryId { ms: position.ms.unsigned_abs(), seq: position.seq.unsigned_abs() }),
+            settled_orders: document.settled_orders.map(i64::unsigned_abs),
         })
     }
 }
@@ -119,6 +123,7 @@ impl From<&Event> for EventDocument {
             updated_at: DateTime::from_chrono(event.updated_at),
             deleted_at: None,
             drained: None,
+            settled_orders: None,
         }
     }
 }
@@ -320,6 +325,19 @@ impl Events {
         let change = doc! { "$set": set, "$currentDate": { "updatedAt": true } };
         let call = self.collection.update_one(filter, change);
         Ok(within(self.deadline, "moving a sale's phase", call).await?.matched_count == 1)
+    }
+
+    /// The sale is settled, and came to so many orders.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn settle(&self, id: EventId, orders: u64) -> Result<bool> {
+        let mut filter = by_id(id);
+        filter.insert("salePhase", SalePhase::Stopped.as_str());
+        let orders = i64::try_from(orders).unwrap_or(i64::MAX);
+        let set = doc! { "salePhase": SalePhase::Settled.as_str(), "isLive": false, "settledOrders": orders };
+        let call = self.collection.update_one(filter, doc! { "$set": set, "$currentDate": { "updatedAt": true } });
+        Ok(within(self.deadline, "settling a sale", call).await?.matched_count == 1)
     }
 
     /// Remembers how far the sale's journal has been read, unless it was read further.

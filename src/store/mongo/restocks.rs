@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use bson::{DateTime, Document, doc, oid::ObjectId};
 use futures::TryStreamExt;
-use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
 
-use super::error::{unreadable, within};
+use super::error::{unless_duplicate, unreadable, within};
 use crate::domain::ids::{EventId, ProductId};
 use crate::domain::restock::{Restock, RestockState};
-use crate::error::{Error, Result};
+use crate::error::{Dependency, Error, Result};
+
+/// How often an operation is written that others discard at the same time.
+const RECORD_ATTEMPTS: usize = 5;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,22 +72,28 @@ impl Restocks {
     /// # Errors
     /// When the database does not answer.
     pub async fn record(&self, restock: &Restock) -> Result<Restock> {
-        let insert = doc! { "$setOnInsert": {
-            "operation": &restock.operation,
-            "eventId": ObjectId::from_bytes(restock.event.bytes()),
-            "productId": ObjectId::from_bytes(restock.product.bytes()),
-            "units": restock.units,
-            "state": restock.state.as_str(),
-            "at": DateTime::from_chrono(restock.at),
-        } };
-        let call = self
-            .collection
-            .find_one_and_update(doc! { "_id": name(restock.event, &restock.operation) }, insert)
-            .upsert(true)
-            .return_document(ReturnDocument::After);
-        let recorded = within(self.deadline, "recording a restocking", call).await?;
-        let missing = || Error::internal("recording a restocking", "the database returned nothing");
-        recorded.ok_or_else(missing)?.try_into()
+        const DOING: &str = "recording a restocking";
+        let document = RestockDocument {
+            id: name(restock.event, &restock.operation),
+            operation: restock.operation.clone(),
+            event_id: ObjectId::from_bytes(restock.event.bytes()),
+            product_id: ObjectId::from_bytes(restock.product.bytes()),
+            units: restock.units,
+            state: restock.state.as_str().into(),
+            at: DateTime::from_chrono(restock.at),
+        };
+        // What is recorded can be discarded before it is read: then there is room for this one.
+        for _ in 0..RECORD_ATTEMPTS {
+            let insert = self.collection.insert_one(&document);
+            if unless_duplicate(self.deadline, DOING, insert).await?.is_some() {
+                return document.try_into();
+            }
+            let find = self.collection.find_one(doc! { "_id": &document.id });
+            if let Some(recorded) = within(self.deadline, DOING, find).await? {
+                return recorded.try_into();
+            }
+        }
+        Err(Error::unavailable(Dependency::Database, DOING, "the same operation is refused again and again"))
     }
 
     /// The live store has it: from now on it counts.

@@ -115,6 +115,14 @@ impl Database {
         marked && self.move_phase(id, from, to, None)
     }
 
+    pub fn settle(&mut self, id: EventId, orders: u64) -> bool {
+        let settled = self.move_phase(id, &[SalePhase::Stopped], SalePhase::Settled, None);
+        if let Some(event) = self.events.get_mut(&id).filter(|_| settled) {
+            event.record.settled_orders = Some(orders);
+        }
+        settled
+    }
+
     pub fn record_drained(&mut self, id: EventId, position: EntryId) {
         if let Some(event) = self.events.get_mut(&id) {
             event.record.drained = event.record.drained.max(Some(position));

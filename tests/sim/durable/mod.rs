@@ -125,6 +125,10 @@ impl Durable for SimDurable {
         self.ask("moving a sale's phase", move |database| database.move_phase_of_run(id, &run, &from, to)).await
     }
 
+    async fn record_settled(&self, id: EventId, orders: u64) -> Result<bool> {
+        self.ask("settling a sale", move |database| database.settle(id, orders)).await
+    }
+
     async fn record_drained(&self, id: EventId, position: EntryId) -> Result<()> {
         self.ask("remembering how far a journal was read", move |database| database.record_drained(id, position)).await
     }

@@ -71,6 +71,7 @@ fn event(random: &mut StdRng) -> Event {
         created_at: then,
         updated_at: then,
         drained: None,
+        settled_orders: None,
     }
 }
 

@@ -192,12 +192,19 @@ impl Units {
     pub async fn take_numbers(&self, count: usize) -> Result<u64> {
         const DOING: &str = "numbering voucher units";
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let call = self
-            .counters
-            .find_one_and_update(doc! { "_id": COUNTER }, doc! { "$inc": { "next": count } })
-            .upsert(true)
-            .return_document(ReturnDocument::After);
-        let after = within(self.deadline, DOING, call).await?;
+        let mut after = None;
+        // Two calls that both make the counter: one of them can come back empty, and finds it the second time.
+        for _ in 0..2 {
+            let call = self
+                .counters
+                .find_one_and_update(doc! { "_id": COUNTER }, doc! { "$inc": { "next": count } })
+                .upsert(true)
+                .return_document(ReturnDocument::After);
+            after = within(self.deadline, DOING, call).await?;
+            if after.is_some() {
+                break;
+            }
+        }
         let next = after.and_then(|document| document.get_i64("next").ok());
         let next = next.ok_or_else(|| Error::internal(DOING, "the counter has no number"))?;
         u64::try_from(next - count + 1).map_err(|error| Error::internal(DOING, error))
