@@ -77,11 +77,12 @@ impl App {
         let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
         let process = uuid::Uuid::new_v4().simple().to_string();
         let named = process.clone();
-        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named));
-        let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
-        let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process.clone())?);
         let stores = (Arc::clone(&mongo), Arc::clone(&live));
-        let vouchers = Arc::new(Vouchers::new(stores, Arc::clone(&clock), &config, process)?);
+        let vouchers = Arc::new(Vouchers::new(stores, Arc::clone(&clock), &config, process.clone())?);
+        let sale = Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named);
+        let sale = Arc::new(sale.with_codes(Arc::<Vouchers>::clone(&vouchers)));
+        let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
+        let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;

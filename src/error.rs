@@ -252,6 +252,8 @@ codes! {
     VouchersShort = "vouchers_short",
     /// The voucher or its order is in a state in which this cannot be done.
     VoucherState = "voucher_state",
+    /// A code was shown to its buyer, who cannot give it back.
+    CodeShown = "code_shown",
     /// Another record has this name.
     NameTaken = "name_taken",
     /// The client has another order of this reference.

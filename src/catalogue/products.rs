@@ -7,7 +7,7 @@ use crate::domain::ids::{EventId, ProductId};
 use crate::domain::media::ImageKind;
 use crate::domain::money::Money;
 use crate::domain::page::{Listed, Page};
-use crate::domain::product::Product;
+use crate::domain::product::{Product, VoucherOffer};
 use crate::error::{Code, Error, Result};
 use crate::store::mongo::new_id;
 use crate::store::mongo::products::{Frozen, ProductChange};
@@ -25,6 +25,8 @@ pub struct ProductDraft {
     pub units: u32,
     /// Units that one buyer may reserve.
     pub per_buyer_limit: u32,
+    /// If its units are vouchers: which. It cannot be changed afterwards.
+    pub voucher: Option<VoucherOffer>,
     /// The picture, as it was uploaded.
     pub image: bytes::Bytes,
 }
@@ -64,6 +66,7 @@ impl Catalogue {
             price: draft.price,
             units: draft.units,
             per_buyer_limit: draft.per_buyer_limit,
+            voucher: draft.voucher,
             image_url: picture.url,
             image_key: picture.key.clone(),
             created_at: now,

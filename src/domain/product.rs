@@ -2,13 +2,26 @@
 
 use chrono::{DateTime, Utc};
 
-use super::ids::{EventId, ProductId, UserId};
+use super::ids::{ClientId, EventId, ProductId, UserId, VendorId, VoucherProductId};
 use super::money::Money;
 
 /// The most units of one product in one event.
 pub const UNITS_MAX: u32 = 100_000_000;
 /// The most units of one product that one buyer can be allowed.
 pub const PER_BUYER_LIMIT_MAX: u32 = 1_000;
+
+/// What a product's units are, if each of them is a voucher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VoucherOffer {
+    /// Vouchers of what.
+    pub product: VoucherProductId,
+    /// Worth what.
+    pub denomination: Money,
+    /// From what is kept for this client, for which the seller may order.
+    pub client: ClientId,
+    /// Issued by one of these; none: by any that issues them.
+    pub vendors: Vec<VendorId>,
+}
 
 /// A product.
 #[derive(Debug, Clone)]
@@ -29,6 +42,8 @@ pub struct Product {
     pub units: u32,
     /// Units that one buyer may reserve.
     pub per_buyer_limit: u32,
+    /// If its units are vouchers: which.
+    pub voucher: Option<VoucherOffer>,
     /// Public address of the picture.
     pub image_url: String,
     /// The picture's key in the media store.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use iso_currency::Currency;
 use secrecy::SecretString;
 
-use super::ids::{ClientId, UserId, VendorId, VoucherOrderId, VoucherProductId};
+use super::ids::{ClientId, EventId, ProductId, UserId, VendorId, VoucherOrderId, VoucherProductId};
 use super::money::Money;
 
 /// A unit's number, counted up as units come in: of two that expire together, the smaller one is sold first.
@@ -241,6 +241,23 @@ pub struct VoucherLine {
     pub quantity: u32,
 }
 
+/// The reservation of a sale that an order of vouchers serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sold {
+    /// Where it was reserved.
+    pub event: EventId,
+    /// What: its vouchers are kept for this product as others are for a client.
+    pub product: ProductId,
+    /// By whom.
+    pub buyer: UserId,
+}
+
+/// Whom the vouchers of a sale's product are kept for while it is on sale: the product itself.
+#[must_use]
+pub const fn kept_for(product: ProductId) -> ClientId {
+    ClientId::from_bytes(product.bytes())
+}
+
 /// An order of vouchers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoucherOrder {
@@ -248,8 +265,10 @@ pub struct VoucherOrder {
     pub id: VoucherOrderId,
     /// For whom.
     pub client: ClientId,
-    /// The client's own name for it; a client has no two orders of one name.
+    /// The client's own name for it, or the reservation's id; a client has no two orders of one name.
     pub reference: String,
+    /// The reservation that it serves, if it was not made for a client.
+    pub sold: Option<Sold>,
     /// What was ordered.
     pub lines: Vec<VoucherLine>,
     /// What has become of it.

@@ -116,6 +116,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::VerificationDecided
         | Code::VouchersShort
         | Code::VoucherState
+        | Code::CodeShown
         | Code::NameTaken
         | Code::ReferenceReused => StatusCode::CONFLICT,
         Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,

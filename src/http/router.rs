@@ -42,6 +42,7 @@ fn quick() -> OpenApiRouter<AppState> {
         .routes(routes!(buyer::show_event))
         .routes(routes!(buyer::show_status))
         .routes(routes!(buyer::show_own_reservation))
+        .routes(routes!(buyer::show_own_codes))
         .routes(routes!(buyer::list_own_orders))
         .routes(routes!(buyer::cancel_own_reservation))
         .routes(routes!(buyer::pay))

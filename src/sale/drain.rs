@@ -148,6 +148,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         let accepted = reservations.iter().enumerate().filter(|(index, _)| !refused.contains(index));
         // Before anybody forgets that they were written: what is told twice is one message.
         self.announce_changes(event, accepted.map(|(_, reservation)| reservation)).await?;
+        self.codes_follow(event, reservations).await?;
         let letter = |(index, reason): (usize, String)| {
             let reservation = reservations.get(index)?;
             let key = self.live.keys().booking(reservation.user, reservation.product, event);

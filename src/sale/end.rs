@@ -137,6 +137,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     async fn settle_and_clean_up(&self, event: EventId) -> Result<Ended> {
         let mut orders = self.settle(event).await?;
+        self.codes_follow_all(event).await?;
         let had_letters = !self.durable.dead_keys(event).await?.is_empty();
         let dead_letters = self.clean_up(event, orders).await?;
         if had_letters {

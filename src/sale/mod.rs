@@ -7,6 +7,7 @@
 mod announce;
 pub mod check;
 mod cleanup;
+mod codes;
 mod control;
 mod counters;
 mod drain;
@@ -29,6 +30,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use codes::{CancelledBy, Codes};
 pub use counters::{Counters, Totals};
 pub use durable::Durable;
 pub use end::{Ended, Settling};
@@ -59,6 +61,8 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     process: String,
     listeners: announce::Listeners,
     listeners_known_for: Duration,
+    /// Behind units that are vouchers.
+    codes: Option<Arc<dyn Codes>>,
 }
 
 impl<L, D> std::fmt::Debug for Sale<L, D> {
@@ -89,6 +93,13 @@ impl<L, D> Sale<L, D> {
             process,
             listeners: announce::Listeners::default(),
             listeners_known_for: Duration::from_millis(config.webhooks.listeners_known_for_ms),
+            codes: None,
         }
+    }
+
+    /// With codes behind units that are vouchers.
+    #[must_use]
+    pub fn with_codes(self, codes: Arc<dyn Codes>) -> Self {
+        Self { codes: Some(codes), ..self }
     }
 }

@@ -4,7 +4,7 @@
 //! 2. phase OPENING in MongoDB, marked with the token
 //! 3. remove what a dead opening left in Redis
 //! 4. stamp the catalogue with the token: from here on it cannot be edited
-//! 5. project the stamped products, and compare the counts
+//! 5. keep a code for each unit that is a voucher; project the stamped products, and compare the counts
 //! 6. phase LIVE in MongoDB
 //! 7. flip the status in Redis, which spends the token
 //!
@@ -82,6 +82,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
         if frozen == 0 {
             return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
         }
+        self.keep_codes(&fresh, run).await?;
         let products = self.durable.frozen(event, run).await?;
         let projected = project(&self.live, &self.config, event, self.promised(&fresh).await?, token, products).await?;
         let stored = self.live.product_count(event).await?;

@@ -4,8 +4,8 @@
 //! is: it changes in MongoDB, each change only from the revision before, so that of two at once one is made and the other
 //! looks again. In between, while a sale is being settled, nothing changes: the caller is told to come back.
 
-use super::{Durable, Sale};
-use crate::domain::event::SalePhase;
+use super::{CancelledBy, Durable, Sale};
+use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::reservation::{Confirmed, Release, Released, Reservation};
@@ -50,7 +50,14 @@ impl<L: Link, D: Durable> Sale<L, D> {
     pub async fn confirm(&self, of: &ReservationRef, units: u32) -> Result<Confirmed> {
         let live = self.live.confirm(of.event, (of.user, of.product), &of.id, units).await?;
         match live {
-            Confirmed::Unknown | Confirmed::NotRunning(_) => self.confirm_order(of).await,
+            Confirmed::Unknown | Confirmed::NotRunning(_) => {
+                let confirmed = self.confirm_order(of).await?;
+                if let Confirmed::OnTime(order) | Confirmed::Before(order) = &confirmed {
+                    // There is no journal any more from which its codes would follow.
+                    self.codes_follow(of.event, std::slice::from_ref(order)).await?;
+                }
+                Ok(confirmed)
+            }
             decided => Ok(decided),
         }
     }
@@ -85,6 +92,21 @@ impl<L: Link, D: Durable> Sale<L, D> {
         operation: Option<String>,
     ) -> Result<Reservation> {
         let event = self.durable.event(of.event).await?;
+        let shown = self.take_codes_back(of, units, CancelledBy::Others).await?;
+        let reservation = self.release_reservation(event.as_ref(), of, units, operation).await?;
+        if let Some(event) = event.filter(|event| shown > 0 && event.phase == SalePhase::Live) {
+            self.replace_codes(&event, of).await;
+        }
+        Ok(reservation)
+    }
+
+    async fn release_reservation(
+        &self,
+        event: Option<&Event>,
+        of: &ReservationRef,
+        units: Option<u32>,
+        operation: Option<String>,
+    ) -> Result<Reservation> {
         let release = Release {
             reservation: Some(of.id.clone()),
             user: of.user,
@@ -119,7 +141,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// Cancels the buyer's own reservation, unless the moment until which buyers may cancel has passed.
     ///
     /// # Errors
-    /// [`Code::CancellationClosed`], and as [`Self::cancel`].
+    /// [`Code::CancellationClosed`]; [`Code::CodeShown`]; and as [`Self::cancel`].
     pub async fn cancel_own(
         &self,
         of: &ReservationRef,
@@ -127,14 +149,15 @@ impl<L: Link, D: Durable> Sale<L, D> {
         operation: Option<String>,
     ) -> Result<Reservation> {
         let event = self.durable.event(of.event).await?;
-        let until = event.and_then(|event| event.terms.cancel_until);
+        let until = event.as_ref().and_then(|event| event.terms.cancel_until);
         if until.is_some_and(|until| self.clock.now() >= until) {
             return Err(Error::refused(
                 Code::CancellationClosed,
                 "reservations of this event cannot be cancelled any more; ask its seller",
             ));
         }
-        self.cancel(of, units, operation).await
+        self.take_codes_back(of, units, CancelledBy::Buyer).await?;
+        self.release_reservation(event.as_ref(), of, units, operation).await
     }
 
     /// As [`Self::cancel`], and it is recorded who did.

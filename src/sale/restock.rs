@@ -25,7 +25,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// Adds `units` to a product of a running sale, or withdraws them if the number is negative.
     ///
     /// # Errors
-    /// [`Code::RestockRefused`], [`Code::ProductNotFound`], [`Code::SaleNotActive`]: nothing was changed.
+    /// [`Code::RestockRefused`], [`Code::VouchersShort`], [`Code::ProductNotFound`], [`Code::SaleNotActive`]: nothing was changed.
     /// [`Code::IdempotencyKeyReused`] if the operation was another one. When a store does not answer: asking again with
     /// the same operation is safe.
     pub async fn restock(&self, event: &Event, product: ProductId, operation: String, units: i64) -> Result<Restocked> {
@@ -61,6 +61,16 @@ impl<L: Link, D: Durable> Sale<L, D> {
 
     /// Lets the live store decide a recorded restocking, and records what it decided.
     async fn decide_restock(&self, restock: &Restock) -> Result<Restocking> {
+        // Recorded first: it counts among what codes are to be kept for.
+        if restock.state == RestockState::Pending && restock.units > 0 {
+            let missing = self.keep_more_codes(restock.product).await?;
+            if missing > 0 {
+                self.durable.discard_restock(restock).await?;
+                let message =
+                    format!("{missing} more vouchers are needed than the seller's client has: import them first");
+                return Err(Error::refused(Code::VouchersShort, message));
+            }
+        }
         let decided = self.live.restock(restock.event, restock.product, &restock.operation, restock.units).await?;
         match decided {
             Restocking::Done { .. } | Restocking::Before { .. } => {
@@ -84,7 +94,10 @@ impl<L: Link, D: Durable> Sale<L, D> {
             open.extend(self.durable.restocks(event, RestockState::Applied).await?);
         }
         for restock in open {
-            let decided = self.decide_restock(&restock).await?;
+            let decided = match self.decide_restock(&restock).await {
+                Err(error) if error.code() == Code::VouchersShort => continue,
+                decided => decided?,
+            };
             if !matches!(decided, Restocking::Before { .. }) {
                 let operation = &restock.operation;
                 tracing::warn!(%event, operation, units = restock.units, ?decided, "a restocking was brought to its end");

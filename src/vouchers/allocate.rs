@@ -35,6 +35,8 @@ pub struct Allocation {
     pub client: Option<ClientId>,
     /// Issued by one of these.
     pub vendors: Vec<VendorId>,
+    /// Whether only what is kept for the client is taken.
+    pub only_kept: bool,
     /// Nothing that expires before.
     pub expires_from: DateTime<Utc>,
     /// The order items, in the order in which they get the units that expire first; none twice.
@@ -52,7 +54,8 @@ impl Allocation {
             }
         };
         let reserved = self.client.into_iter().flat_map(|client| self.vendors.iter().map(pool(Some(client))));
-        reserved.chain(self.vendors.iter().map(pool(None))).collect()
+        let general = self.vendors.iter().filter(|_| !self.only_kept).map(pool(None));
+        reserved.chain(general).collect()
     }
 
     fn which(&self, client: Option<ClientId>) -> Which {
@@ -127,7 +130,10 @@ impl Vouchers {
     /// Puts what the database has into the pools: enough for this.
     async fn pump_for(&self, wanted: &Allocation, count: usize) -> Result<()> {
         let limit = u32::try_from(count).unwrap_or(u32::MAX);
-        let mut units = self.mongo.voucher_units.soonest(&wanted.which(None), limit).await?;
+        let mut units = Vec::new();
+        if !wanted.only_kept {
+            units = self.mongo.voucher_units.soonest(&wanted.which(None), limit).await?;
+        }
         if let Some(client) = wanted.client {
             units.extend(self.mongo.voucher_units.soonest(&wanted.which(Some(client)), limit).await?);
         }

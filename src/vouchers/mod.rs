@@ -10,16 +10,19 @@ mod allocate;
 mod availability;
 mod bought;
 mod check;
+mod codes;
 pub mod crypto;
 pub mod import;
 mod imports;
 mod named;
+mod offers;
 mod orders;
 mod place;
 pub mod prefetch;
 mod pump;
 mod reconcile;
 mod rekey;
+mod sold;
 mod stock;
 mod tags;
 
@@ -29,7 +32,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Semaphore;
 
-pub use allocate::Allocation;
+pub use allocate::{Allocation, ITEMS_MAX};
 pub use availability::{Availability, PoolAvailability};
 pub use check::VoucherCheck;
 pub use imports::{ReportAt, Upload};

@@ -15,7 +15,7 @@ use crate::error::{Code, Error, FieldError, Result};
 use crate::store::mongo::new_id;
 
 /// After this a write of a process that was interrupted has arrived, or never will.
-const LATE: TimeDelta = TimeDelta::seconds(30);
+pub(super) const LATE: TimeDelta = TimeDelta::seconds(30);
 /// Kinds of vouchers in an order.
 pub const LINES_MAX: usize = 20;
 /// Orders that one round looks at.
@@ -47,6 +47,7 @@ impl Vouchers {
             id: VoucherOrderId::from_bytes(new_id()),
             client: client.id,
             reference: reference.to_owned(),
+            sold: None,
             lines,
             status: Pending,
             reason: None,
@@ -99,7 +100,7 @@ impl Vouchers {
     }
 
     /// Gives the items of a pending order their units.
-    async fn fulfil(&self, order: VoucherOrder, client: &Client) -> Result<VoucherOrder> {
+    pub(super) async fn fulfil(&self, order: VoucherOrder, client: &Client) -> Result<VoucherOrder> {
         if let Some(before) = order.round_before() {
             // Whoever has reset it may have died before it took these back.
             self.release(&before.all_items()).await?;
@@ -108,7 +109,8 @@ impl Vouchers {
         for (index, line) in order.lines.iter().enumerate() {
             match self.allocate(&self.allocation(&order, client, index, line).await?).await {
                 Ok(allocated) => units.extend(allocated),
-                Err(error) if error.code() == Code::VouchersShort => {
+                // What a sale has promised is given when there is something to give.
+                Err(error) if error.code() == Code::VouchersShort && order.sold.is_none() => {
                     self.cancel(&order, &error.to_string()).await?;
                     return Err(error);
                 }
@@ -137,6 +139,7 @@ impl Vouchers {
             product: line.product,
             denomination: line.denomination,
             client: Some(client.id),
+            only_kept: order.sold.is_some(),
             vendors: product.vendors.into_iter().filter(|vendor| !client.refuses.contains(vendor)).collect(),
             expires_from: self.clock.now() + TimeDelta::days(days.into()),
             items: order.items(index),
@@ -174,9 +177,10 @@ impl Vouchers {
         if held.iter().any(|unit| unit.status != UnitStatus::Allocated) {
             return Err(Error::refused(Code::VoucherState, "a voucher of this order was shown, or is blocked"));
         }
-        let client = self.client(order.client).await?;
+        let client = self.orderer(&order).await?;
         let due_at = Some(self.clock.now() + LATE);
-        let from = [Allocated, Cancelled];
+        // Whether a reservation's order comes back is for the reservation to say.
+        let from = if order.sold.is_some() { vec![Allocated] } else { vec![Allocated, Cancelled] };
         if !self.mongo.voucher_orders.advance(&order, &from, Pending, None, due_at).await? {
             return Err(Error::refused(Code::VoucherState, format!("the order is {}", order.status.as_str())));
         }
@@ -195,6 +199,15 @@ impl Vouchers {
         }
         let items = order.all_items();
         let held = self.mongo.voucher_units.of_items(&items).await?;
+        let held_back = [UnitStatus::Blocked, UnitStatus::Revoked];
+        if let Some(unit) = held.iter().find(|unit| held_back.contains(&unit.status)) {
+            let what = format!("a voucher of this order is {}", unit.status.as_str());
+            return Err(Error::refused(Code::VoucherState, what));
+        }
+        // Before anything is shown: of this and a cancellation at the same moment, one is first.
+        if !self.mongo.voucher_orders.advance(order, &[Allocated, Delivered], Delivered, None, None).await? {
+            return Err(no_codes());
+        }
         let mut shown: HashMap<String, Unit> = HashMap::new();
         for unit in held {
             let item = unit.item.clone().unwrap_or_default();
@@ -205,10 +218,7 @@ impl Vouchers {
                     let to = UnitStatus::Delivered;
                     self.mongo.voucher_units.advance(unit.id, Some(&item), to).await?.ok_or_else(no_codes)?
                 }
-                status => {
-                    let what = format!("a voucher of this order is {}", status.as_str());
-                    return Err(Error::refused(Code::VoucherState, what));
-                }
+                UnitStatus::Available | UnitStatus::Blocked | UnitStatus::Revoked => return Err(no_codes()),
             };
             shown.insert(item, unit);
         }
@@ -217,7 +227,6 @@ impl Vouchers {
             return Err(no_codes());
         }
         self.mongo.voucher_orders.log_view(order.id, viewer, self.clock.now()).await?;
-        self.mongo.voucher_orders.advance(order, &[Allocated], Delivered, None, None).await?;
         self.place(&units).await?;
         let ids: Vec<UnitId> = units.iter().map(|unit| unit.id).collect();
         let sealed: HashMap<_, _> = self.mongo.voucher_units.secrets(&ids).await?.into_iter().collect();
@@ -247,13 +256,9 @@ impl Vouchers {
         let due = self.mongo.voucher_orders.due(self.clock.now(), PER_ROUND).await?;
         let full = due.len() >= PER_ROUND as usize;
         for order in due {
-            let finished = match order.status {
-                Pending => match self.client(order.client).await {
-                    Ok(client) => self.fulfil(order, &client).await.map(|_| ()),
-                    Err(error) => Err(error),
-                },
-                Allocated | Delivered => self.mongo.voucher_orders.rest(order.id).await,
-                Cancelled => self.release_late(&order).await,
+            let finished = match order.sold {
+                Some(sold) => self.tend(order, sold).await,
+                None => self.finish_order(order).await,
             };
             if let Err(error) = finished {
                 tracing::warn!(code = error.code().as_str(), error = %error, "a voucher order could not be finished yet");
@@ -262,7 +267,18 @@ impl Vouchers {
         Ok(full)
     }
 
-    async fn release_late(&self, order: &VoucherOrder) -> Result<()> {
+    async fn finish_order(&self, order: VoucherOrder) -> Result<()> {
+        match order.status {
+            Pending => {
+                let client = self.client(order.client).await?;
+                self.fulfil(order, &client).await.map(|_| ())
+            }
+            Allocated | Delivered => self.mongo.voucher_orders.rest(order.id).await,
+            Cancelled => self.release_late(&order).await,
+        }
+    }
+
+    pub(super) async fn release_late(&self, order: &VoucherOrder) -> Result<()> {
         self.release(&order.all_items()).await?;
         self.mongo.voucher_orders.rest(order.id).await
     }

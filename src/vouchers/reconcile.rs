@@ -6,6 +6,7 @@
 //!   its item, if it was given to it, and else back in its pool
 //! - an order that was interrupted: finished, and what a late write gave to a cancelled one is taken back
 //! - an import whose process is gone: finished if it was decided, and failed if it was not
+//! - what is kept for a sale that is over: given back
 //! - every `vouchers.pump_interval_ms`, and when a process begins to lead: all pools are pumped
 
 use std::collections::HashMap;
@@ -68,6 +69,7 @@ impl Vouchers {
             self.repair_claims(product).await?;
         }
         self.finish_imports().await?;
+        self.give_back_unsold().await?;
         Ok(self.finish_orders().await? || units.len() >= PER_ROUND as usize)
     }
 

@@ -44,7 +44,7 @@ impl Vouchers {
         self.retag(&which, None, quantity).await
     }
 
-    async fn retag(&self, which: &Which, to: Option<ClientId>, quantity: u32) -> Result<u32> {
+    pub(super) async fn retag(&self, which: &Which, to: Option<ClientId>, quantity: u32) -> Result<u32> {
         let mut done = 0;
         while done < quantity {
             let wanted = (quantity - done).min(TAGGED_AT_ONCE);

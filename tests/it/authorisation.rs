@@ -71,6 +71,8 @@ const TABLE: &[Row] = &[
     row("get", "/api/buyer/event/{id}/status", buyers(200)),
     row("post", "/api/buyer/event/{eventId}/purchase/{productId}", buyers(201)),
     row("get", "/api/buyer/event/{eventId}/reservation/{productId}", buyers(200)),
+    // Its units are no vouchers.
+    row("get", "/api/buyer/event/{eventId}/reservation/{productId}/codes", buyers(404)),
     // It needs no payment.
     row("post", "/api/buyer/event/{eventId}/reservation/{productId}/pay", buyers(409)),
     row("get", "/api/buyer/event/{eventId}/reservation/{productId}/payment", buyers(404)),

@@ -1,6 +1,7 @@
 //! `/api/buyer`: browsing, buying, and what one has bought.
 
 mod cancel;
+mod codes;
 mod events;
 mod orders;
 mod pay;
@@ -9,6 +10,7 @@ mod stream;
 mod timing;
 
 pub(super) use cancel::*;
+pub(super) use codes::*;
 pub(super) use events::*;
 pub(super) use orders::*;
 pub(super) use pay::*;

@@ -12,6 +12,7 @@ mod products;
 mod restock;
 mod sale;
 mod verification;
+mod voucher_offer;
 mod webhooks;
 
 pub(super) use analytics::*;

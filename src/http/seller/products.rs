@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::voucher_offer::{self, VoucherOfferBody};
 use crate::app::AppState;
 use crate::catalogue::{ProductDraft, ProductEdit};
 use crate::domain::ids::ProductId;
@@ -16,6 +17,7 @@ use crate::error::{Code, Error};
 use crate::http::auth::MessageBody;
 use crate::http::extract::{Fields, Form, OwnedEvent, Paged, Path, next_cursor, path_id};
 use crate::http::problem::{Answer, ProblemBody};
+use crate::vouchers::ITEMS_MAX;
 
 const TITLE_CHARS: std::ops::RangeInclusive<usize> = 2..=100;
 const DESCRIPTION_CHARS: std::ops::RangeInclusive<usize> = 10..=500;
@@ -46,6 +48,9 @@ struct ProductItem {
     /// Units for sale.
     frequency: u32,
     per_buyer_limit: u32,
+    /// Present if its units are vouchers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voucher: Option<VoucherOfferBody>,
     image: String,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -64,6 +69,7 @@ impl From<Product> for ProductItem {
             currency: product.price.currency.code(),
             frequency: product.units,
             per_buyer_limit: product.per_buyer_limit,
+            voucher: product.voucher.map(Into::into),
             image: product.image_url,
             created_at: product.created_at,
             updated_at: product.updated_at,
@@ -88,6 +94,16 @@ pub(in crate::http) struct ProductForm {
     /// Units that one buyer may reserve; 1 if it is left out.
     #[schema(rename = "perBuyerLimit")]
     per_buyer_limit: Option<u32>,
+    /// If its units are vouchers: of what. They are taken from what is kept for the client for which the seller may order;
+    /// the sale opens if that has one for each unit. It cannot be changed afterwards.
+    #[schema(rename = "voucherProductId")]
+    voucher_product_id: Option<String>,
+    /// And worth what, such as "25.00".
+    #[schema(rename = "voucherDenomination")]
+    voucher_denomination: Option<String>,
+    /// And issued by whom: ids with commas between them; any that issues them if it is left out.
+    #[schema(rename = "voucherVendorIds")]
+    voucher_vendor_ids: Option<String>,
     /// JPEG or PNG, at most 4 MiB and 5000x5000.
     #[schema(format = Binary, value_type = String)]
     image: Vec<u8>,
@@ -108,7 +124,7 @@ pub(in crate::http) struct ProductCreatedBody {
     (status = 201, description = "Added", body = ProductCreatedBody),
     (status = 400, description = "A field breaks a rule, or the image is not acceptable", body = ProblemBody),
     (status = 401, description = "Not signed in", body = ProblemBody),
-    (status = 403, description = "Not a seller", body = ProblemBody),
+    (status = 403, description = "Not a seller; or units are to be vouchers, and the seller orders for no client", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
     (status = 409, description = "The sale has been opened", body = ProblemBody),
     (status = 413, description = "The body is too large", body = ProblemBody),
@@ -126,13 +142,21 @@ pub(in crate::http) async fn register_product(
     let description = fields.require("description", edit.description);
     let price = fields.require("price", edit.price);
     let units = fields.require("frequency", edit.units);
+    let voucher = voucher_offer::read(&mut fields);
+    if voucher.is_some() {
+        check_limit(&mut fields, edit.per_buyer_limit);
+    }
     fields.finish()?;
     let image = image.ok_or_else(|| Error::refused(Code::ImageRejected, "product image is required"))?;
     let (Some(title), Some(description), Some(price), Some(units)) = (title, description, price, units) else {
         return Err(Error::invalid("title", "is required").into());
     };
     let per_buyer_limit = edit.per_buyer_limit.unwrap_or(1);
-    let draft = ProductDraft { title, description, price, units, per_buyer_limit, image };
+    let voucher = match voucher {
+        Some(sent) => Some(voucher_offer::resolve(&app, event.seller, sent).await?),
+        None => None,
+    };
+    let draft = ProductDraft { title, description, price, units, per_buyer_limit, voucher, image };
     let id = app.catalogue().add_product(&event, draft).await?;
     let body = ProductCreatedBody { message: "product registered successfully", product_id: id.to_string() };
     Ok((StatusCode::CREATED, Json(body)))
@@ -154,6 +178,13 @@ fn read_fields(fields: &mut Fields<'_>, default_currency: &str) -> ProductEdit {
         units: fields.parse("frequency", |text| count(text, UNITS_MAX)),
         per_buyer_limit: fields.parse("perBuyerLimit", |text| count(text, PER_BUYER_LIMIT_MAX)),
         image: None,
+    }
+}
+
+/// The vouchers of a reservation are allocated together.
+fn check_limit(fields: &mut Fields<'_>, limit: Option<u32>) {
+    if limit.is_some_and(|limit| limit as usize > ITEMS_MAX) {
+        fields.broken("perBuyerLimit", format!("is at most {ITEMS_MAX} for vouchers"));
     }
 }
 
@@ -241,6 +272,13 @@ pub(in crate::http) async fn update_product(
     let product = app.catalogue().product(event.id, id).await?;
     let mut fields = form.fields();
     let edit = read_fields(&mut fields, product.price.currency.code());
+    if product.voucher.is_some() {
+        check_limit(&mut fields, edit.per_buyer_limit);
+    }
+    if voucher_offer::read(&mut fields).is_some() {
+        let message = "cannot be changed: delete the product and add it anew";
+        fields.broken(voucher_offer::FIELDS[0], message.to_owned());
+    }
     fields.finish()?;
     let edit = ProductEdit { image, ..edit };
     let nothing = edit.title.is_none()

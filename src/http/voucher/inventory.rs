@@ -16,11 +16,11 @@ use crate::http::extract::{Admin, NamedVoucherProduct, Path, ValidJson, path_id}
 use crate::http::problem::{Answer, ProblemBody};
 use crate::vouchers::Availability;
 
-pub(super) const NO_PRODUCT: &str = "voucher product not found";
+pub(in crate::http) const NO_PRODUCT: &str = "voucher product not found";
 const NO_UNIT: &str = "voucher unit not found";
 
 /// A denomination of a product, such as "25.00".
-pub(super) fn worth(product: &VoucherProduct, text: &str, field: &str) -> Result<Money> {
+pub(in crate::http) fn worth(product: &VoucherProduct, text: &str, field: &str) -> Result<Money> {
     let worth = Money::parse_price(text, product.currency).map_err(|error| Error::invalid(field, error.to_string()))?;
     if !product.denominations.contains(&worth.minor) {
         return Err(Error::invalid(field, "is not one of the product's"));

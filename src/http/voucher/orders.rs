@@ -235,6 +235,12 @@ pub(in crate::http) struct CodesBody {
     codes: Vec<CodeBody>,
 }
 
+impl From<Vec<ShownCode>> for CodesBody {
+    fn from(shown: Vec<ShownCode>) -> Self {
+        Self { codes: shown.into_iter().map(Into::into).collect() }
+    }
+}
+
 /// Shows the codes of an order. Who looked is recorded; from then on a cancellation revokes them.
 #[utoipa::path(get, path = "/api/client/voucher-orders/{orderId}/codes", tag = "vouchers",
     params(("orderId" = String, Path, description = "Order id")), responses(
@@ -251,8 +257,7 @@ pub(in crate::http) async fn show_codes(
 ) -> Answer<([(HeaderName, &'static str); 1], Json<CodesBody>)> {
     let order = own(&app, &member, &id).await?;
     let shown = app.vouchers().show_codes(&order, member.user).await?;
-    let codes = shown.into_iter().map(Into::into).collect();
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(CodesBody { codes })))
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(shown.into())))
 }
 
 /// Says that the client has what it ordered.

@@ -48,6 +48,9 @@ const MESSAGES_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How long the answer to a request with a key is given again.
 const ANSWERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A large test leaves millions of documents.
+const DROPPED_WITHIN: Duration = Duration::from_secs(120);
+
 /// The durable store.
 #[derive(Debug)]
 pub struct Mongo {
@@ -102,6 +105,8 @@ pub struct Mongo {
     pub voucher_imports: vouchers::VoucherImports,
     /// Orders of vouchers.
     pub voucher_orders: vouchers::VoucherOrders,
+    /// Products of sales whose units are vouchers.
+    pub voucher_offers: vouchers::VoucherOffers,
     /// Requests that are answered once.
     pub requests: idempotency::Requests,
     /// Changes of settled orders that sellers have not been told of.
@@ -162,6 +167,7 @@ impl Mongo {
             voucher_units: vouchers::Units::new(database, deadline, long),
             voucher_imports: vouchers::VoucherImports::new(database, deadline, long),
             voucher_orders: vouchers::VoucherOrders::new(database, deadline),
+            voucher_offers: vouchers::VoucherOffers::new(database, deadline, long),
             requests: idempotency::Requests::new(database, deadline, ANSWERS_KEPT),
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
             prefetch_jobs: vouchers::PrefetchJobs::new(database, deadline),
@@ -186,7 +192,7 @@ impl Mongo {
     /// # Errors
     /// When the server does not answer.
     pub async fn drop_database(&self) -> Result<()> {
-        within(self.deadline, "dropping a test's database", self.database.drop()).await
+        within(DROPPED_WITHIN, "dropping a test's database", self.database.drop()).await
     }
 
     /// Closes every connection.

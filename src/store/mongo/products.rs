@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{fault, unreadable, within};
 use super::query::{self, Order};
+use super::vouchers::offers::OfferDocument;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::{self, Money};
 use crate::domain::page::{Cursor, Listed, Page};
@@ -36,6 +37,8 @@ pub(super) struct ProductDocument {
     /// Units for sale.
     frequency: i64,
     per_buyer_limit: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    voucher: Option<OfferDocument>,
     image: String,
     image_key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,7 @@ impl TryFrom<ProductDocument> for Product {
             },
             units: u32::try_from(document.frequency).map_err(|_| broken("frequency"))?,
             per_buyer_limit: u32::try_from(document.per_buyer_limit).map_err(|_| broken("perBuyerLimit"))?,
+            voucher: document.voucher.map(TryInto::try_into).transpose()?,
             image_url: document.image,
             image_key: document.image_key,
             created_at: document.created_at.to_chrono(),
@@ -83,6 +87,7 @@ impl From<&Product> for ProductDocument {
             currency: product.price.currency.code().to_owned(),
             frequency: product.units.into(),
             per_buyer_limit: product.per_buyer_limit.into(),
+            voucher: product.voucher.as_ref().map(OfferDocument::from),
             image: product.image_url.clone(),
             image_key: product.image_key.clone(),
             sale_run: None,

@@ -134,6 +134,19 @@ impl Restocks {
         rows.into_iter().map(Restock::try_from).collect()
     }
 
+    /// Units added to a product since the sale was opened, less those withdrawn, with those that are about to be.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn recorded(&self, event: EventId, product: ProductId) -> Result<i64> {
+        let mut units = 0;
+        for state in [RestockState::Pending, RestockState::Applied] {
+            let rows = self.in_state(event, state).await?;
+            units += rows.iter().filter(|restock| restock.product == product).map(|restock| restock.units).sum::<i64>();
+        }
+        Ok(units)
+    }
+
     /// Units added to each product since the sale was opened, less those withdrawn.
     ///
     /// # Errors

@@ -96,6 +96,7 @@ async fn stock_up(app: &TestApp, sale: &LiveSale, count: usize, units: u32) -> V
     let now = app.app().clock().now();
     let products: Vec<Product> = (0..count)
         .map(|number| Product {
+            voucher: None,
             id: ProductId::from_bytes(new_id()),
             seller,
             event,

@@ -4,6 +4,7 @@ mod allocation;
 mod api;
 mod command;
 mod imports;
+mod on_sale;
 mod orders;
 mod placing;
 mod recovery;
@@ -50,7 +51,10 @@ impl Shop {
     }
 
     async fn with(config: Config) -> Self {
-        let app = TestApp::with(config).await;
+        Self::of(TestApp::with(config).await).await
+    }
+
+    async fn of(app: TestApp) -> Self {
         let (created_at, vouchers) = (SystemClock.now(), app.app().vouchers());
         let mut vendors = Vec::new();
         for name in ["Acme", "Bolt"] {
@@ -107,6 +111,7 @@ impl Shop {
             denomination: worth(2_500),
             client: Some(self.client.id),
             vendors: self.product.vendors.clone(),
+            only_kept: false,
             expires_from: days(30),
             items: items.to_vec(),
         }

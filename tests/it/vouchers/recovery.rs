@@ -155,6 +155,7 @@ async fn an_order_whose_process_died_is_finished_and_a_cancelled_one_keeps_nothi
     let shop = impatient().await;
     let (orders, units) = (&shop.app().mongo().voucher_orders, &shop.app().mongo().voucher_units);
     let order = |reference: &str| VoucherOrder {
+        sold: None,
         id: VoucherOrderId::from_bytes(new_id()),
         client: shop.client.id,
         reference: reference.to_owned(),

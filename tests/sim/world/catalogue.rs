@@ -84,6 +84,7 @@ fn product(event: &Event, number: u8, random: &mut StdRng) -> Product {
         description: "One of a few".to_owned(),
         price: Money { minor: random.random_range(1..100_000), currency: money::currency("INR").unwrap() },
         units: random.random_range(1..9),
+        voucher: None,
         per_buyer_limit: random.random_range(1..3),
         image_url: String::new(),
         image_key: String::new(),

@@ -2,6 +2,7 @@
 
 pub mod imports;
 pub mod named;
+pub mod offers;
 pub mod orders;
 mod prefetch_document;
 mod prefetch_jobs;
@@ -12,6 +13,7 @@ pub mod units;
 
 pub use imports::VoucherImports;
 pub use named::NamedRecords;
+pub use offers::VoucherOffers;
 pub use orders::VoucherOrders;
 pub use prefetch_jobs::{BatchEnd, ClaimedJob, PrefetchJobs};
 pub use sandbox_orders::{SandboxVendorOrder, SandboxVendorOrders};

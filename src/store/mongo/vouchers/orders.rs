@@ -4,6 +4,7 @@
 //! An order that is to be looked at again has `dueAt`: while it is pending, and for a while after it was cancelled, since
 //! a unit may have been given to one of its items by a write that came late.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bson::{Bson, DateTime, Document, doc, oid::ObjectId};
@@ -11,10 +12,10 @@ use futures::TryStreamExt;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{ClientId, UserId, VoucherOrderId, VoucherProductId};
+use crate::domain::ids::{ClientId, EventId, ProductId, UserId, VoucherOrderId, VoucherProductId};
 use crate::domain::money::{self, Money};
 use crate::domain::page::{Cursor, Listed, Page};
-use crate::domain::voucher::{Unit, VoucherLine, VoucherOrder, VoucherOrderStatus};
+use crate::domain::voucher::{Sold, Unit, VoucherLine, VoucherOrder, VoucherOrderStatus};
 use crate::error::{Error, Result};
 use crate::store::mongo::error::{unless_duplicate, unreadable, within};
 use crate::store::mongo::query::{self, Order};
@@ -35,6 +36,10 @@ struct OrderDocument {
     id: ObjectId,
     client_id: ObjectId,
     reference: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_id: Option<ObjectId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buyer_id: Option<ObjectId>,
     items: Vec<LineDocument>,
     status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +67,12 @@ impl TryFrom<OrderDocument> for VoucherOrder {
             id: VoucherOrderId::from_bytes(document.id.bytes()),
             client: ClientId::from_bytes(document.client_id.bytes()),
             reference: document.reference,
+            sold: document.event_id.zip(document.buyer_id).map(|(event, buyer)| Sold {
+                event: EventId::from_bytes(event.bytes()),
+                // They are kept for the product.
+                product: ProductId::from_bytes(document.client_id.bytes()),
+                buyer: UserId::from_bytes(buyer.bytes()),
+            }),
             lines: document.items.into_iter().map(line).collect::<Option<_>>().ok_or_else(broken)?,
             status: VoucherOrderStatus::parse(&document.status).ok_or_else(broken)?,
             reason: document.reason,
@@ -109,6 +120,8 @@ impl VoucherOrders {
             id: ObjectId::from_bytes(order.id.bytes()),
             client_id: ObjectId::from_bytes(order.client.bytes()),
             reference: order.reference.clone(),
+            event_id: order.sold.map(|sold| ObjectId::from_bytes(sold.event.bytes())),
+            buyer_id: order.sold.map(|sold| ObjectId::from_bytes(sold.buyer.bytes())),
             items: order.lines.iter().map(line).collect(),
             status: order.status.as_str().to_owned(),
             reason: order.reason.clone(),
@@ -137,6 +150,59 @@ impl VoucherOrders {
         let filter = doc! { "clientId": ObjectId::from_bytes(client.bytes()), "reference": reference };
         let call = self.collection.find_one(filter);
         within(self.deadline, "reading a voucher order", call).await?.map(VoucherOrder::try_from).transpose()
+    }
+
+    /// Which of these references the client has orders of.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn known(&self, client: ClientId, references: &[&str]) -> Result<HashSet<String>> {
+        #[derive(Deserialize)]
+        struct Row {
+            reference: String,
+        }
+        let filter = doc! { "clientId": ObjectId::from_bytes(client.bytes()), "reference": { "$in": references } };
+        let rows = self.collection.clone_with_type::<Row>();
+        let find = rows.find(filter).projection(doc! { "_id": 0, "reference": 1 });
+        let call = async { find.await?.map_ok(|row| row.reference).try_collect().await };
+        within(self.deadline, "looking for voucher orders", call).await
+    }
+
+    /// Items of pending orders for this client.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn pending_items(&self, client: ClientId) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Row {
+            items: i64,
+        }
+        let pending = doc! {
+            "clientId": ObjectId::from_bytes(client.bytes()),
+            "status": VoucherOrderStatus::Pending.as_str(),
+        };
+        let sum = doc! { "_id": null, "items": { "$sum": { "$sum": "$items.quantity" } } };
+        let pipeline = vec![doc! { "$match": pending }, doc! { "$group": sum }];
+        let call =
+            async { self.collection.aggregate(pipeline).with_type::<Row>().await?.try_collect::<Vec<_>>().await };
+        let rows = within(self.deadline, "counting voucher orders", call).await?;
+        Ok(rows.first().map_or(0, |row| u64::try_from(row.items).unwrap_or(0)))
+    }
+
+    /// Orders of these references are looked at now, those that are there.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn look_again(
+        &self,
+        client: ClientId,
+        references: &[&str],
+        at: chrono::DateTime<chrono::Utc>,
+    ) -> Result<()> {
+        let filter = doc! { "clientId": ObjectId::from_bytes(client.bytes()), "reference": { "$in": references } };
+        let change = doc! { "$set": { "dueAt": DateTime::from_chrono(at) } };
+        let call = self.collection.update_many(filter, change);
+        within(self.deadline, "changing voucher orders", call).await.map(|_| ())
     }
 
     /// Moves an order to another status, if it is in one of these and in this round; false if it is not.

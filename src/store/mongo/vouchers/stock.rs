@@ -50,6 +50,27 @@ impl Units {
         within(self.deadline, "looking for voucher units", call).await?.into_iter().map(Unit::try_from).collect()
     }
 
+    /// How many units are kept for somebody: those that can be had, and those that were had.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn kept(&self, which: &Which) -> Result<u64> {
+        let mut had = which.filter();
+        had.remove("expiresAt");
+        let had_in = [UnitStatus::Allocated, UnitStatus::Delivered, UnitStatus::Completed].map(UnitStatus::as_str);
+        had.insert("status", doc! { "$in": had_in.to_vec() });
+        let had = within(self.long, "counting voucher units", self.collection.count_documents(had)).await?;
+        Ok(self.count(which).await? + had)
+    }
+
+    /// How many units can be had.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn count(&self, which: &Which) -> Result<u64> {
+        within(self.long, "counting voucher units", self.collection.count_documents(which.filter())).await
+    }
+
     /// How many units of a product can be had of each kind, in the order of their worth.
     ///
     /// # Errors

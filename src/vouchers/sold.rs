@@ -1,0 +1,249 @@
+//! Vouchers of reservations: a confirmed one has an order of vouchers, whose reference is the reservation's id.
+//!
+//! The reservation decides. Its order is made when the reservation becomes durable, and is looked at until it is what the
+//! reservation says: filled if that is confirmed, and cancelled if that is over. A cancellation takes the order back first
+//! and the reservation afterwards, so that nobody has both a code that they have seen and their money; if the second step
+//! does not follow, the order is filled again.
+
+use std::collections::HashMap;
+
+use chrono::TimeDelta;
+
+use super::Vouchers;
+use super::orders::{LATE, ShownCode};
+use crate::domain::ids::{EventId, ProductId, VoucherOrderId};
+use crate::domain::order::OrderStatus;
+use crate::domain::page::Page;
+use crate::domain::reservation::Reservation;
+use crate::domain::voucher::{Client, Sold, UnitStatus, VoucherLine, VoucherOrder, VoucherOrderStatus, kept_for};
+use crate::error::{Code, Error, Result};
+use crate::store::mongo::new_id;
+use crate::store::mongo::vouchers::offers::Offered;
+
+use VoucherOrderStatus::{Allocated, Cancelled, Delivered, Pending};
+
+const ORDERS_PER_PAGE: u32 = 500;
+/// When a reservation whose vouchers are missing is looked at again.
+const AGAIN: TimeDelta = TimeDelta::seconds(30);
+
+/// What an order of vouchers follows from its reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Confirmed,
+    Over,
+    /// It is to be paid still, or is not known yet.
+    Open,
+}
+
+const fn standing_of(status: OrderStatus) -> Standing {
+    match status {
+        OrderStatus::Confirmed => Standing::Confirmed,
+        OrderStatus::PendingPayment => Standing::Open,
+        OrderStatus::Cancelled | OrderStatus::Expired => Standing::Over,
+    }
+}
+
+impl Vouchers {
+    /// Makes orders of vouchers for what is confirmed, and has those of what is over looked at.
+    pub(super) async fn follow(&self, event: EventId, reservations: &[Reservation]) -> Result<()> {
+        let offered = self.mongo.voucher_offers.of_event(event).await?;
+        let offered: HashMap<ProductId, &Offered> = offered.iter().map(|offered| (offered.product, offered)).collect();
+        let mut by_product: HashMap<ProductId, Vec<&Reservation>> = HashMap::new();
+        for reservation in reservations.iter().filter(|one| offered.contains_key(&one.product)) {
+            by_product.entry(reservation.product).or_default().push(reservation);
+        }
+        for (product, reservations) in by_product {
+            let Some(offered) = offered.get(&product) else { continue };
+            let references: Vec<&str> = reservations.iter().map(|one| one.id.as_str()).collect();
+            let known = self.mongo.voucher_orders.known(kept_for(product), &references).await?;
+            for reservation in reservations {
+                let confirmed = reservation.status == OrderStatus::Confirmed;
+                if confirmed && !known.contains(&reservation.id) {
+                    self.order_for(reservation, offered).await?;
+                }
+            }
+            let over: Vec<&str> = references.into_iter().filter(|reference| known.contains(*reference)).collect();
+            if !over.is_empty() {
+                self.mongo.voucher_orders.look_again(kept_for(product), &over, self.clock.now()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn order_for(&self, reservation: &Reservation, offered: &Offered) -> Result<()> {
+        let now = self.clock.now();
+        let order = VoucherOrder {
+            id: VoucherOrderId::from_bytes(new_id()),
+            client: kept_for(reservation.product),
+            reference: reservation.id.clone(),
+            sold: Some(Sold { event: reservation.event, product: reservation.product, buyer: reservation.user }),
+            lines: vec![VoucherLine {
+                product: offered.offer.product,
+                denomination: offered.offer.denomination,
+                quantity: reservation.units_held(),
+            }],
+            status: Pending,
+            reason: None,
+            round: 1,
+            created_at: now,
+        };
+        self.mongo.voucher_orders.create(&order, now).await.map(|_| ())
+    }
+
+    /// Whoever an order's vouchers are for, as those who fill it know them.
+    pub(super) async fn orderer(&self, order: &VoucherOrder) -> Result<Client> {
+        let Some(sold) = order.sold else { return self.client(order.client).await };
+        Ok(Client {
+            id: order.client,
+            name: String::new(),
+            members: vec![sold.buyer],
+            refuses: Vec::new(),
+            // They were chosen when they were kept.
+            validity_days_min: Some(0),
+            created_at: order.created_at,
+        })
+    }
+
+    /// Makes an order what its reservation says.
+    pub(super) async fn tend(&self, order: VoucherOrder, sold: Sold) -> Result<()> {
+        match (self.standing(&order, sold).await?, order.status) {
+            (Standing::Open, _) => self.look_later(&order).await,
+            (Standing::Confirmed, Allocated | Delivered) => self.mongo.voucher_orders.rest(order.id).await,
+            (Standing::Confirmed, Pending) => self.fill(order, sold).await.map(|_| ()),
+            (Standing::Confirmed, Cancelled) => {
+                let due_at = Some(self.clock.now() + LATE);
+                if self.mongo.voucher_orders.advance(&order, &[Cancelled], Pending, None, due_at).await? {
+                    let order = self.voucher_order(order.id).await?;
+                    tracing::warn!(reservation = %order.reference, "a cancellation was not finished; its vouchers are given again");
+                    self.fill(order, sold).await?;
+                }
+                Ok(())
+            }
+            (Standing::Over, Cancelled) => self.release_late(&order).await,
+            (Standing::Over, _) => self.cancel(&order, "the reservation is over").await.map(|_| ()),
+        }
+    }
+
+    async fn look_later(&self, order: &VoucherOrder) -> Result<()> {
+        let at = self.clock.now() + AGAIN;
+        self.mongo.voucher_orders.look_again(order.client, &[&order.reference], at).await
+    }
+
+    async fn standing(&self, order: &VoucherOrder, sold: Sold) -> Result<Standing> {
+        let reservation = self.reservation(sold, &order.reference).await?;
+        Ok(reservation.map_or(Standing::Open, |reservation| standing_of(reservation.status)))
+    }
+
+    /// The live store has the newest state of a sale that runs; the database has it afterwards.
+    async fn reservation(&self, sold: Sold, id: &str) -> Result<Option<Reservation>> {
+        let live = self.live.booking(sold.buyer, sold.product, sold.event).await?;
+        if let Some(reservation) = live.filter(|reservation| reservation.id == id) {
+            return Ok(Some(reservation));
+        }
+        let durable = self.mongo.orders.by_reservation(id).await?;
+        Ok(durable.map(|order| order.reservation()))
+    }
+
+    /// Gives a confirmed reservation its vouchers. If there are too few, the seller's client may have more by now.
+    async fn fill(&self, order: VoucherOrder, sold: Sold) -> Result<VoucherOrder> {
+        let client = self.orderer(&order).await?;
+        match self.fulfil(order.clone(), &client).await {
+            Err(error) if error.code() == Code::VouchersShort => {}
+            done => return done,
+        }
+        self.look_later(&order).await?;
+        if let Some(offered) = self.mongo.voucher_offers.of_product(sold.product).await? {
+            self.keep(&offered, None).await?;
+        }
+        let filled = self.fulfil(order, &client).await;
+        if let Err(error) = &filled {
+            tracing::error!(product = %sold.product, error = %error, "a confirmed reservation waits for its vouchers");
+        }
+        filled
+    }
+
+    /// The codes of a buyer's reservation.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] if its product's units are no vouchers; [`Code::VoucherState`] unless it is confirmed;
+    /// [`Code::VouchersShort`] if there is none to be had; when a store does not answer.
+    pub async fn codes_of(&self, reservation: &Reservation) -> Result<Vec<ShownCode>> {
+        let offered = self.mongo.voucher_offers.of_product(reservation.product).await?;
+        let offered = offered.ok_or_else(|| Error::not_found("this product has no codes"))?;
+        if reservation.status != OrderStatus::Confirmed {
+            let what =
+                format!("the reservation is {}; its codes are shown once it is confirmed", reservation.status.as_str());
+            return Err(Error::refused(Code::VoucherState, what));
+        }
+        let client = kept_for(reservation.product);
+        if self.mongo.voucher_orders.by_reference(client, &reservation.id).await?.is_none() {
+            self.order_for(reservation, &offered).await?;
+        }
+        let order = self.mongo.voucher_orders.by_reference(client, &reservation.id).await?;
+        let order = order.ok_or_else(|| Error::internal("showing vouchers", "an order was made and is not there"))?;
+        let order = match order.sold.filter(|_| order.status == Pending) {
+            Some(sold) => self.fill(order, sold).await?,
+            None => order,
+        };
+        self.show_codes(&order, reservation.user).await
+    }
+
+    /// Takes a reservation's vouchers back before it is cancelled, and returns how many of them were shown. Those are never
+    /// sold again.
+    ///
+    /// # Errors
+    /// [`Code::CodeShown`] if they were shown, and `unseen_only`; when a store does not answer.
+    pub(super) async fn take_back(&self, sold: Sold, reservation: &str, unseen_only: bool) -> Result<u64> {
+        loop {
+            let order = self.mongo.voucher_orders.by_reference(kept_for(sold.product), reservation).await?;
+            let Some(order) = order else {
+                // It may be paid and its codes asked for before the cancellation is done: an order that is cancelled stands
+                // in the way of that.
+                let offered = self.mongo.voucher_offers.of_product(sold.product).await?;
+                match (self.reservation(sold, reservation).await?, offered) {
+                    (Some(reservation), Some(offered)) => self.order_for(&reservation, &offered).await?,
+                    _ => return Ok(0),
+                }
+                continue;
+            };
+            let from: &[VoucherOrderStatus] = match order.status {
+                Delivered if unseen_only => return Err(shown()),
+                Cancelled => &[],
+                _ if unseen_only => &[Pending, Allocated],
+                _ => &[Pending, Allocated, Delivered],
+            };
+            let due_at = Some(self.clock.now() + LATE);
+            let reason = Some("the reservation was cancelled");
+            let orders = &self.mongo.voucher_orders;
+            if order.status == Cancelled || orders.advance(&order, from, Cancelled, reason, due_at).await? {
+                let released = self.release(&order.all_items()).await?;
+                let revoked = |status: UnitStatus| status == UnitStatus::Revoked;
+                return Ok(released.iter().filter(|unit| revoked(unit.status)).count() as u64);
+            }
+        }
+    }
+
+    /// The sale is over: no confirmed reservation is without its order.
+    pub(super) async fn follow_all(&self, event: EventId) -> Result<()> {
+        if self.mongo.voucher_offers.of_event(event).await?.is_empty() {
+            return Ok(());
+        }
+        let mut page = Page { limit: ORDERS_PER_PAGE, after: None };
+        loop {
+            let orders = self.mongo.orders.of_event(event, page).await?;
+            let reservations: Vec<Reservation> = orders.items.iter().map(|order| order.reservation()).collect();
+            self.follow(event, &reservations).await?;
+            page.after = orders.next;
+            if page.after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn shown() -> Error {
+    Error::refused(
+        Code::CodeShown,
+        "a code of this reservation was shown, so it cannot be given back; ask the seller if the code does not work",
+    )
+}
