@@ -6,11 +6,12 @@ use serde_json::json;
 
 use super::amount::Amount;
 use super::answers::{
-    Analytics, AnalyticsBody, AskedToPay, EventCreated, Order, Orders, PaymentBody, PaymentState, Pending,
-    ProductOnSale, Products, Purchased,
+    Analytics, AnalyticsBody, AskedToPay, Availability, Codes, Entered, EventCreated, ImportState, Order, Orders,
+    PaymentBody, PaymentState, Pending, ProductOnSale, Products, Purchased,
 };
 use super::client::{Api, Credentials, Session};
 use super::error::{ApiError, LoadError, Result};
+use super::voucher::DENOMINATION;
 
 /// Reviews sellers.
 #[derive(Debug)]
@@ -43,6 +44,75 @@ impl Admin {
         let path = format!("/api/admin/verifications/{}/approve", request.id);
         Ok(self.0.tell("approving the seller", || self.0.request(Method::POST, &path)).await?)
     }
+
+    /// Enters who issues vouchers, of what, and for whom they are kept: a client for which `member` may order. Returns the
+    /// ids of product and client.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn enter_vouchers(
+        &self,
+        names: &VoucherNames,
+        member: &str,
+        denomination: &str,
+    ) -> Result<(String, String), ApiError> {
+        let vendor = self.enter("vendors", json!({ "name": names.vendor })).await?;
+        let client = self.enter("clients", json!({ "name": names.client, "members": [member] })).await?;
+        let product = json!({
+            "name": names.product, "currency": "INR", "denominations": [denomination], "vendors": [vendor],
+        });
+        Ok((self.enter("products", product).await?, client))
+    }
+
+    async fn enter(&self, what: &str, body: serde_json::Value) -> Result<String, ApiError> {
+        let path = format!("/api/admin/vouchers/{what}");
+        let entered: Entered =
+            self.0.ask("entering vouchers", || self.0.request(Method::POST, &path).json(&body)).await?;
+        Ok(entered.id)
+    }
+
+    /// Uploads a spreadsheet of vouchers, all or nothing. Returns the import's id.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn import_vouchers(&self, workbook: Vec<u8>) -> Result<String, ApiError> {
+        let make = || {
+            let file = Part::bytes(workbook.clone()).file_name("codes.xlsx");
+            let form = Form::new().text("mode", "all").part("file", file);
+            self.0.request(Method::POST, "/api/admin/vouchers/imports").multipart(form)
+        };
+        let entered: Entered = self.0.ask("importing vouchers", make).await?;
+        Ok(entered.id)
+    }
+
+    /// How far an import is.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn import(&self, id: &str) -> Result<ImportState, ApiError> {
+        self.0.get("asking about an import", &format!("/api/admin/vouchers/imports/{id}")).await
+    }
+
+    /// Vouchers of a product that are kept for a client, and can be had.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn vouchers_of_client(&self, product: &str, client: &str) -> Result<u64, ApiError> {
+        let path = format!("/api/admin/vouchers/products/{product}/availability");
+        let kept: Availability = self.0.get("counting vouchers", &path).await?;
+        Ok(kept.pools.iter().filter(|pool| pool.client_id.as_deref() == Some(client)).map(|pool| pool.database).sum())
+    }
+}
+
+/// How things of vouchers are called.
+#[derive(Debug)]
+pub struct VoucherNames {
+    /// Who issues them.
+    pub vendor: String,
+    /// For whom they are kept.
+    pub client: String,
+    /// What they are of.
+    pub product: String,
 }
 
 /// What a seller puts on sale.
@@ -56,6 +126,8 @@ pub struct NewProduct {
     pub units: u32,
     /// A JPEG.
     pub picture: Vec<u8>,
+    /// What its units are vouchers of, if they are.
+    pub voucher: Option<String>,
 }
 
 /// Sells.
@@ -137,7 +209,11 @@ impl Seller {
     pub async fn register_product(&self, event: &str, product: &NewProduct) -> Result<(), ApiError> {
         let path = format!("/api/seller/events/{event}/registerProducts");
         let make = || {
-            let form = Form::new()
+            let mut form = Form::new();
+            if let Some(voucher) = &product.voucher {
+                form = form.text("voucherProductId", voucher.clone()).text("voucherDenomination", DENOMINATION);
+            }
+            let form = form
                 .text("title", product.title.clone())
                 .text("description", "One of few. First come, first served.")
                 .text("price", product.price.to_string())
@@ -285,6 +361,16 @@ impl Buyer {
     pub async fn payment(&self, event: &str, product: &str) -> Result<PaymentState, ApiError> {
         let path = format!("/api/buyer/event/{event}/reservation/{product}/payment");
         Ok(self.0.get::<PaymentBody>("asking about a payment", &path).await?.payment)
+    }
+
+    /// The codes of a reservation.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn codes(&self, event: &str, product: &str) -> Result<Vec<String>, ApiError> {
+        let path = format!("/api/buyer/event/{event}/reservation/{product}/codes");
+        let shown: Codes = self.0.get("reading codes", &path).await?;
+        Ok(shown.codes.into_iter().map(|code| code.code).collect())
     }
 
     /// Sends a purchase, once.

@@ -34,6 +34,45 @@ pub(super) struct EventCreated {
     pub event_id: String,
 }
 
+/// What was entered.
+#[derive(Debug, Deserialize)]
+pub(super) struct Entered {
+    pub id: String,
+}
+
+/// How far an import is.
+#[derive(Debug, Deserialize)]
+pub struct ImportState {
+    /// READING, COMMITTING, DONE, REFUSED or FAILED.
+    pub state: String,
+    /// Vouchers that are in the inventory by now.
+    pub added: u64,
+    /// Why nothing came in.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Availability {
+    pub pools: Vec<PoolCount>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PoolCount {
+    pub client_id: Option<String>,
+    pub database: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Codes {
+    pub codes: Vec<ShownCode>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ShownCode {
+    pub code: String,
+}
+
 /// One page of a list.
 pub(super) trait Listing {
     type Item;

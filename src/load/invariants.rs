@@ -1,6 +1,8 @@
 //! What must hold after every sale, whatever happened in it: what the buyers were told, what the seller finds, and what
 //! the catalogue promised are one story.
 
+#[path = "invariants_codes.rs"]
+mod codes;
 #[path = "invariants_paid.rs"]
 mod paid;
 
@@ -13,6 +15,7 @@ use super::amount::Amount;
 use super::answers::{Analytics, Order, ProductOnSale};
 use super::attempt::{Attempt, Outcome};
 use super::payment::Purse;
+use super::voucher::CodesSeen;
 
 /// One invariant, checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,6 +41,8 @@ pub struct Evidence<'a> {
     pub attempts: &'a [Attempt],
     /// What buyers did with their reservations, if those were to be paid. Then a unit may be sold more than once.
     pub purses: Option<&'a [Purse]>,
+    /// What buyers were shown, if the units are codes.
+    pub codes: Option<&'a CodesSeen>,
     /// The seller's orders.
     pub orders: &'a [Order],
     /// The seller's totals.
@@ -66,6 +71,9 @@ pub fn check(evidence: &Evidence<'_>) -> Vec<Check> {
     match evidence.purses {
         None => checks.push(facts.nothing_undersold()),
         Some(purses) => checks.extend(paid::check(purses, &facts.orders)),
+    }
+    if let Some(seen) = evidence.codes {
+        checks.extend(codes::check(seen, &facts.orders));
     }
     checks.extend([facts.closed_after_the_end(), facts.everybody_answered()]);
     checks.extend(evidence.leftover.map(nothing_left));

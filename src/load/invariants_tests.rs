@@ -81,6 +81,7 @@ impl Sale {
 
     fn checks(&self) -> Vec<Check> {
         check(&Evidence {
+            codes: None,
             purses: None,
             products: &self.products,
             units_each: self.units_each,

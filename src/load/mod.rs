@@ -35,3 +35,4 @@ pub mod rush;
 pub mod scene;
 pub mod steady;
 pub mod table;
+pub mod voucher;

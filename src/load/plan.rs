@@ -17,11 +17,13 @@ pub enum Scenario {
     /// All at once, and what is reserved is to be paid: buyers pay, cancel, pay too late, or walk away, and what comes back
     /// is sold again.
     Payment,
+    /// All at once, and the units are codes that were imported from a spreadsheet: buyers read theirs.
+    Voucher,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Self; 4] = [Self::Rush, Self::Steady, Self::SoldOut, Self::Payment];
+    pub const ALL: [Self; 5] = [Self::Rush, Self::Steady, Self::SoldOut, Self::Payment, Self::Voucher];
 
     /// The name on the command line and in the report.
     #[must_use]
@@ -31,6 +33,7 @@ impl Scenario {
             Self::Steady => "steady",
             Self::SoldOut => "sold-out",
             Self::Payment => "payment",
+            Self::Voucher => "voucher",
         }
     }
 }
@@ -101,7 +104,7 @@ impl Plan {
     #[must_use]
     pub fn attempts(&self) -> usize {
         match self.scenario {
-            Scenario::Rush | Scenario::Payment => self.buyers,
+            Scenario::Rush | Scenario::Payment | Scenario::Voucher => self.buyers,
             Scenario::Steady | Scenario::SoldOut => {
                 let millis = u128::from(self.rate_per_s) * self.duration.as_millis();
                 usize::try_from(millis / 1000).unwrap_or(usize::MAX)
@@ -113,7 +116,7 @@ impl Plan {
     #[must_use]
     pub fn units_each(&self) -> u32 {
         match self.scenario {
-            Scenario::Rush | Scenario::SoldOut | Scenario::Payment => self.units,
+            Scenario::Rush | Scenario::SoldOut | Scenario::Payment | Scenario::Voucher => self.units,
             // A buyer may have one: this lasts, whoever tries what.
             Scenario::Steady => u32::try_from(self.buyers).unwrap_or(u32::MAX),
         }
@@ -130,7 +133,7 @@ impl Plan {
         }
         let attempts = self.attempts();
         match self.scenario {
-            Scenario::Rush | Scenario::Payment => Ok(()),
+            Scenario::Rush | Scenario::Payment | Scenario::Voucher => Ok(()),
             _ if attempts == 0 => refuse("the rate and the time make no purchase; raise one of them".to_owned()),
             // A buyer may have a product once, so every purchase needs a pair of its own.
             Scenario::Steady if attempts > self.buyers.saturating_mul(self.products) => refuse(format!(

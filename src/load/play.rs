@@ -13,6 +13,7 @@ use super::plan::{Plan, Scenario};
 use super::progress::Progress;
 use super::report::{Measured, Report};
 use super::scene::Scene;
+use super::voucher::Stock;
 use super::{payment, rush, steady};
 
 /// Keys that the live store still has of an event, besides its stopped status.
@@ -45,6 +46,7 @@ pub async fn play(
     plan.validate()?;
     let mut scene = Scene::set(api, admin, plan, progress).await?;
     let open = scene.open(plan, progress).await?;
+    let stock = scene.stock.take();
     let scene = Arc::new(scene);
 
     let (mut attempts, before) = sell(&scene, plan, progress).await?;
@@ -54,12 +56,20 @@ pub async fn play(
     if plan.scenario == Scenario::Payment {
         purses = Some(payment::settle_up(&scene, plan, &mut attempts, progress).await?);
     }
+    let mut looks = Vec::new();
+    if plan.scenario == Scenario::Voucher {
+        looks = Stock::look(&scene, plan, &attempts, progress).await?;
+    }
     let settle = scene.end(progress).await?;
     // Before the orders are read, so that an order made by it would be found.
     let late = late_purchase(&scene).await?;
     if let Some(open) = purses.take() {
         purses = Some(payment::count_money(&scene, plan, open, progress).await?);
     }
+    let codes = match stock {
+        Some(stock) => Some(stock.count(looks, progress).await?),
+        None => None,
+    };
     let leftover = wait_for_cleaning(&scene.event, leftover).await;
 
     let step = progress.step("reading the orders and checking", 1);
@@ -71,6 +81,7 @@ pub async fn play(
         buyer_ids: scene.buyers.iter().map(super::actors::Buyer::user_id).collect(),
         attempts: &attempts,
         purses: purses.as_deref(),
+        codes: codes.as_ref(),
         orders: &orders,
         analytics: &analytics,
         late: &late,
@@ -86,11 +97,11 @@ pub async fn play(
 async fn sell(scene: &Arc<Scene>, plan: &Plan, progress: &Progress) -> Result<(Vec<Attempt>, Vec<Attempt>)> {
     let before = match plan.scenario {
         Scenario::SoldOut => steady::sell_out(scene, plan, progress).await?,
-        Scenario::Rush | Scenario::Payment | Scenario::Steady => Vec::new(),
+        Scenario::Rush | Scenario::Payment | Scenario::Voucher | Scenario::Steady => Vec::new(),
     };
     crowd::come_in(&scene.buyers, plan.connections_max.min(scene.buyers.len()), progress).await?;
     let attempts = match plan.scenario {
-        Scenario::Rush | Scenario::Payment => rush::rush(scene, plan, progress).await?,
+        Scenario::Rush | Scenario::Payment | Scenario::Voucher => rush::rush(scene, plan, progress).await?,
         Scenario::Steady | Scenario::SoldOut => steady::steady(scene, plan, progress).await?,
     };
     Ok((attempts, before))

@@ -126,7 +126,7 @@ impl Report {
             }
         }
         let answered = || timed.iter().filter(|a| !a.asked_again && !matches!(a.outcome, Outcome::Failed { .. }));
-        let open_loop = !matches!(plan.scenario, Scenario::Rush | Scenario::Payment);
+        let open_loop = !matches!(plan.scenario, Scenario::Rush | Scenario::Payment | Scenario::Voucher);
         let latency = |attempt: &&&Attempt| if open_loop { attempt.since_arrival() } else { attempt.since_sent() };
         let latencies = Latencies::of(answered().map(|attempt| latency(&attempt)));
         let of = |accepted: bool| {

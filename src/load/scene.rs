@@ -16,6 +16,7 @@ use super::payment;
 use super::picture;
 use super::plan::{Plan, Scenario};
 use super::progress::Progress;
+use super::voucher::Stock;
 use crate::domain::clock::{Clock, SystemClock};
 
 /// Products registered at once: uploads are decoded, and that is bounded on the other side.
@@ -40,6 +41,8 @@ pub struct Scene {
     pub buyers: Arc<[Buyer]>,
     /// How to sign in as the first buyer.
     pub buyer_credentials: Credentials,
+    /// Where the codes come from, if the units are codes.
+    pub stock: Option<Stock>,
 }
 
 /// A name that no other run has.
@@ -65,10 +68,16 @@ impl Scene {
             Credentials { email: format!("seller-{run}@load.example"), password: password.clone() };
         let seller = approved_seller(api, admin, &seller_credentials).await?;
         step.done("");
+        let mut stock = None;
+        if plan.scenario == Scenario::Voucher {
+            let admin = Admin::sign_in(api, admin).await?;
+            stock = Some(Stock::fill(admin, seller.user_id(), &run, plan, progress).await?);
+        }
 
         let title = format!("Flash sale {run}");
         let window = (plan.scenario == Scenario::Payment).then_some(payment::WINDOW_S);
-        let event = stock_event(&seller, &title, (plan.products, plan.units_each()), window, progress).await?;
+        let terms = Terms { payment_window_s: window, voucher: stock.as_ref().map(|stock| stock.product.clone()) };
+        let event = stock_event(&seller, &title, (plan.products, plan.units_each()), terms, progress).await?;
         let buyers = crowd::sign_up(api, &run, &password, plan.buyers, plan.workers, progress).await?;
         Ok(Self {
             buyer_credentials: crowd::credentials(&run, &password, 0),
@@ -79,6 +88,7 @@ impl Scene {
             products: Vec::new(),
             units_each: plan.units_each(),
             buyers: buyers.into(),
+            stock,
         })
     }
 
@@ -134,6 +144,15 @@ pub async fn approved_seller(api: &Api, admin: &Credentials, seller: &Credential
     Seller::sign_in(api, seller).await
 }
 
+/// What is special about an event.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// Seconds in which reservations are to be paid.
+    pub payment_window_s: Option<u32>,
+    /// What its units are vouchers of.
+    pub voucher: Option<String>,
+}
+
 /// Creates an event with so many products of so many units, each with a picture. Returns its id.
 ///
 /// # Errors
@@ -142,22 +161,23 @@ pub async fn stock_event(
     seller: &Seller,
     title: &str,
     (products, units): (usize, u32),
-    payment_window_s: Option<u32>,
+    terms: Terms,
     progress: &Progress,
 ) -> Result<String> {
     let tomorrow = SystemClock.now() + TimeDelta::days(1);
     let banner = picture::jpeg(0, 480, 160)?;
-    let event = seller.create_event(title, &tomorrow.to_rfc3339(), &banner, payment_window_s).await?;
+    let event = seller.create_event(title, &tomorrow.to_rfc3339(), &banner, terms.payment_window_s).await?;
     let step = Arc::new(progress.step(format!("registering {products} products"), products));
-    let shared = (seller.clone(), event.clone(), Arc::clone(&step));
+    let shared = (seller.clone(), event.clone(), terms.voucher, Arc::clone(&step));
     in_parallel(products, UPLOADS, move |number| {
-        let (seller, event, step) = shared.clone();
+        let (seller, event, voucher, step) = shared.clone();
         async move {
             let product = NewProduct {
                 title: format!("Limited edition no. {}", number + 1),
                 price: price(number),
                 units,
                 picture: picture::jpeg(number, 240, 240)?,
+                voucher,
             };
             seller.register_product(&event, &product).await?;
             step.inc();

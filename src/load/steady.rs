@@ -98,7 +98,7 @@ fn pair(plan: &Plan, number: usize) -> (usize, usize) {
             (owners + number % (plan.buyers - owners), number % plan.products)
         }
         // Each round over all buyers moves every one of them on to the next product.
-        Scenario::Rush | Scenario::Payment | Scenario::Steady => {
+        Scenario::Rush | Scenario::Payment | Scenario::Voucher | Scenario::Steady => {
             let (round, buyer) = (number / plan.buyers, number % plan.buyers);
             (buyer, (buyer + round) % plan.products)
         }

@@ -72,6 +72,25 @@ async fn a_demo_in_which_buyers_pay_cancel_pay_late_and_walk_away_ends_with_mone
 }
 
 #[tokio::test]
+async fn a_demo_that_sells_codes_from_a_spreadsheet_ends_with_each_in_one_buyers_hands_or_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = demo(dir.path());
+    command.args(["--scenario", "voucher", "--units", "4"]);
+    let output = ended(command.spawn().unwrap()).await;
+    let report = object(&output);
+    assert!(output.status.success(), "{report}");
+    let checks = report["invariants"].as_array().unwrap();
+    for name in [
+        "who bought reads a code for each unit, the same each time",
+        "no code is sold twice, and each is from the spreadsheet",
+        "every code that was not sold can be sold again",
+    ] {
+        assert!(checks.iter().any(|check| check["name"] == name && check["ok"] == true), "{report}");
+    }
+    assert!(report["accepted"].as_u64() > Some(0), "{report}");
+}
+
+#[tokio::test]
 async fn a_demo_that_is_interrupted_stops_everything_and_can_be_run_again() {
     let dir = tempfile::tempdir().unwrap();
     // In the middle of starting, and in the middle of the sale.

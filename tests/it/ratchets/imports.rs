@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/reports/", &["reports", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/vouchers/import/", &["vouchers", "domain"]),
     ("src/webhooks/", &["webhooks", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
-    ("src/vouchers/", &["vouchers", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
+    ("src/vouchers/", &["vouchers", "sale", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
     ("src/idempotency/", &["idempotency", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     (
         "src/http/",

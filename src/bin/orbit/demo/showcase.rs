@@ -8,7 +8,7 @@ use orbit::load::client::Credentials;
 use orbit::load::error::LoadError;
 use orbit::load::play::Played;
 use orbit::load::progress::Progress;
-use orbit::load::scene::{Scene, stock_event};
+use orbit::load::scene::{Scene, Terms, stock_event};
 
 const PRODUCTS: usize = 3;
 const UNITS: u32 = 100;
@@ -41,7 +41,7 @@ pub(super) async fn open(
 
 async fn second_sale(scene: &Scene, progress: &Progress) -> Result<OpenSale, LoadError> {
     let title = format!("Open house {}", scene.run);
-    let event = stock_event(&scene.seller, &title, (PRODUCTS, UNITS), None, progress).await?;
+    let event = stock_event(&scene.seller, &title, (PRODUCTS, UNITS), Terms::default(), progress).await?;
     scene.seller.open(&event).await?;
     let products = match scene.buyers.first() {
         Some(buyer) => buyer.products(&event).await?,
