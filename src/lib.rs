@@ -12,7 +12,8 @@
 //! 5. Ending stops the sale, writes every reservation as an order, compares the counts, and only then removes the keys.
 //! 6. Seller and buyers read their orders: [`reports`]. Sellers are told all along: [`webhooks`].
 //!
-//! Beside the sales there are vouchers, codes that were bought before they are sold: [`vouchers`].
+//! Beside the sales there are vouchers, codes that were bought before they are sold: [`vouchers`]. Units of a sale may be such
+//! codes; then [`sale::Codes`] is what the sale knows of them.
 //!
 //! [`http`] is the way in and decides nothing. [`domain`] is pure. [`task`] is the only place that spawns. `supervisor`
 //! starts the servers for trials and tests, [`load`] plays the buyers, and [`doctor`] looks whether a machine is fit for

@@ -38,7 +38,7 @@ pub struct VoucherCheck {
 /// Sentences in a list, however much is wrong.
 const SENTENCES_MAX: usize = 20;
 
-fn say(list: &mut Vec<String>, sentence: String) {
+pub(super) fn say(list: &mut Vec<String>, sentence: String) {
     if list.len() < SENTENCES_MAX {
         list.push(sentence);
     }
@@ -65,6 +65,7 @@ impl Vouchers {
                 self.check_product(product, &mut check).await?;
             }
             self.check_owners(&mut check).await?;
+            self.check_sales(&mut check).await?;
             if check.holds() || look >= LOOKS_MAX {
                 return Ok(check);
             }

@@ -10,6 +10,7 @@ mod allocate;
 mod availability;
 mod bought;
 mod check;
+mod check_sales;
 mod codes;
 pub mod crypto;
 pub mod import;

@@ -25,8 +25,7 @@ impl Vouchers {
     /// answer. What is kept then goes back by itself.
     pub(super) async fn keep_for_sale(&self, event: &Event, run: &str) -> Result<()> {
         for mut offered in self.mongo.voucher_offers.frozen(event.id, run).await? {
-            let going_back = offered.mark.as_deref() == Some(GOING_BACK);
-            if going_back || !self.mongo.voucher_offers.mark(&offered, Some(run)).await? {
+            if offered.going_back() || !self.mongo.voucher_offers.mark(&offered, Some(run)).await? {
                 return Err(in_progress());
             }
             offered.mark = Some(run.to_owned());
@@ -51,15 +50,20 @@ impl Vouchers {
     /// Keeps as many units for a product as it has on sale, and returns how many are missing. Those that were revoked after
     /// they were shown, and those that are blocked, are no longer among them.
     pub(super) async fn keep(&self, offered: &Offered, ends_at: Option<DateTime<Utc>>) -> Result<u64> {
-        let target = self.units_on_sale(offered).await?;
-        let (tag, now) = (kept_for(offered.product), self.clock.now());
-        let has = Which { client: Some(tag), ..self.which(offered, Some(now)) };
-        let has = self.mongo.voucher_units.kept(&has).await?;
-        let from_client = self.which(offered, Some(ends_at.unwrap_or(now + SALE)));
-        let missing = target.saturating_sub(has);
+        let missing = self.missing(offered).await?;
+        let from_client = self.which(offered, Some(ends_at.unwrap_or_else(|| self.clock.now() + SALE)));
         let wanted = u32::try_from(missing).unwrap_or(u32::MAX);
-        let kept = if wanted == 0 { 0 } else { self.retag(&from_client, Some(tag), wanted).await? };
+        let kept =
+            if wanted == 0 { 0 } else { self.retag(&from_client, Some(kept_for(offered.product)), wanted).await? };
         Ok(missing.saturating_sub(kept.into()))
+    }
+
+    /// Units of a product that are on sale, or sold, without a voucher that is kept for them.
+    pub(super) async fn missing(&self, offered: &Offered) -> Result<u64> {
+        let tag = Some(kept_for(offered.product));
+        let has = Which { client: tag, ..self.which(offered, Some(self.clock.now())) };
+        let has = self.mongo.voucher_units.kept(&has).await?;
+        Ok(self.units_on_sale(offered).await?.saturating_sub(has))
     }
 
     /// Units of a product, with those added since the sale was opened, and those about to be.
@@ -87,15 +91,14 @@ impl Vouchers {
             if self.is_on_sale(offered.event).await? {
                 continue;
             }
-            let going = offered.mark.as_deref() == Some(GOING_BACK);
-            if going || self.mongo.voucher_offers.mark(&offered, Some(GOING_BACK)).await? {
+            if offered.going_back() || self.mongo.voucher_offers.mark(&offered, Some(GOING_BACK)).await? {
                 self.give_back(Offered { mark: Some(GOING_BACK.to_owned()), ..offered }).await?;
             }
         }
         Ok(())
     }
 
-    async fn is_on_sale(&self, event: EventId) -> Result<bool> {
+    pub(super) async fn is_on_sale(&self, event: EventId) -> Result<bool> {
         let event = self.mongo.events.by_id(event).await?;
         Ok(event.is_some_and(|event| !matches!(event.phase, SalePhase::Draft | SalePhase::Settled)))
     }

@@ -6,8 +6,10 @@
 //! does not follow, the order is filled again.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::TimeDelta;
+use tokio::time::Instant;
 
 use super::Vouchers;
 use super::orders::{LATE, ShownCode};
@@ -16,7 +18,7 @@ use crate::domain::order::OrderStatus;
 use crate::domain::page::Page;
 use crate::domain::reservation::Reservation;
 use crate::domain::voucher::{Client, Sold, UnitStatus, VoucherLine, VoucherOrder, VoucherOrderStatus, kept_for};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Dependency, Error, Result};
 use crate::store::mongo::new_id;
 use crate::store::mongo::vouchers::offers::Offered;
 
@@ -25,6 +27,11 @@ use VoucherOrderStatus::{Allocated, Cancelled, Delivered, Pending};
 const ORDERS_PER_PAGE: u32 = 500;
 /// When a reservation whose vouchers are missing is looked at again.
 const AGAIN: TimeDelta = TimeDelta::seconds(30);
+/// A reservation that is unknown for so long was lost with the live store.
+const FORGOTTEN: TimeDelta = TimeDelta::hours(1);
+/// How long a buyer waits for their reservation to be written; it usually takes half a second.
+const DURABLE_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What an order of vouchers follows from its reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +63,15 @@ impl Vouchers {
             let Some(offered) = offered.get(&product) else { continue };
             let references: Vec<&str> = reservations.iter().map(|one| one.id.as_str()).collect();
             let known = self.mongo.voucher_orders.known(kept_for(product), &references).await?;
+            let mut over = Vec::new();
             for reservation in reservations {
-                let confirmed = reservation.status == OrderStatus::Confirmed;
-                if confirmed && !known.contains(&reservation.id) {
-                    self.order_for(reservation, offered).await?;
+                match (standing_of(reservation.status), known.contains(&reservation.id)) {
+                    (Standing::Confirmed, false) => self.order_for(reservation, offered).await?,
+                    (Standing::Over, true) => over.push(reservation.id.as_str()),
+                    // One that is being cancelled is left alone until that is decided.
+                    _ => {}
                 }
             }
-            let over: Vec<&str> = references.into_iter().filter(|reference| known.contains(*reference)).collect();
             if !over.is_empty() {
                 self.mongo.voucher_orders.look_again(kept_for(product), &over, self.clock.now()).await?;
             }
@@ -107,6 +116,9 @@ impl Vouchers {
     /// Makes an order what its reservation says.
     pub(super) async fn tend(&self, order: VoucherOrder, sold: Sold) -> Result<()> {
         match (self.standing(&order, sold).await?, order.status) {
+            (Standing::Open, Cancelled) if order.created_at + FORGOTTEN < self.clock.now() => {
+                self.release_late(&order).await
+            }
             (Standing::Open, _) => self.look_later(&order).await,
             (Standing::Confirmed, Allocated | Delivered) => self.mongo.voucher_orders.rest(order.id).await,
             (Standing::Confirmed, Pending) => self.fill(order, sold).await.map(|_| ()),
@@ -175,6 +187,7 @@ impl Vouchers {
                 format!("the reservation is {}; its codes are shown once it is confirmed", reservation.status.as_str());
             return Err(Error::refused(Code::VoucherState, what));
         }
+        self.wait_until_durable(&reservation.id).await?;
         let client = kept_for(reservation.product);
         if self.mongo.voucher_orders.by_reference(client, &reservation.id).await?.is_none() {
             self.order_for(reservation, &offered).await?;
@@ -186,6 +199,21 @@ impl Vouchers {
             None => order,
         };
         self.show_codes(&order, reservation.user).await
+    }
+
+    /// A code that was shown cannot be taken back, so what it was shown for must not be lost with the live store.
+    async fn wait_until_durable(&self, reservation: &str) -> Result<()> {
+        let deadline = Instant::now() + DURABLE_WITHIN;
+        loop {
+            let order = self.mongo.orders.by_reservation(reservation).await?;
+            if order.is_some_and(|order| order.status == OrderStatus::Confirmed) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::timed_out(Dependency::Database, "waiting for a reservation to be durable"));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Takes a reservation's vouchers back before it is cancelled, and returns how many of them were shown. Those are never

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::join_all;
 use orbit::domain::voucher::Pool;
@@ -13,7 +14,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{Shop, without_reconciler};
+use crate::harness::process::OrbitProcess;
 use crate::harness::{self, Actor, LiveSale, Reply, TestApp, TestClock, eventually, pictures};
+use crate::sale::command;
 
 /// A shop whose client's vouchers are sold by a seller.
 struct Counter {
@@ -376,5 +379,109 @@ async fn a_cancellation_that_stops_half_way_gives_the_codes_again() {
     assert_eq!(texts(&codes(&buyer, &sale).await.expect(200)), ["A-000"]);
     sale.control("End").await.expect(200);
     vouchers.reconcile().await.unwrap();
+    counter.finish(&sale).await;
+}
+
+#[tokio::test]
+async fn no_code_is_shown_for_a_reservation_that_could_still_be_lost() {
+    let mut config = harness::config().await;
+    config.sale.drain_interval_ms = 3_600_000;
+    config.sale.recovery_interval_ms = 3_600_000;
+    let counter = Counter::with(config).await;
+    counter.stock(1, "A").await;
+    let sale = counter.live(1).await;
+    let buyer = counter.shop.app.buyer().await;
+    buyer.post(&sale.purchase(0)).await.expect(201);
+    codes(&buyer, &sale).await.refused(503, "database_unavailable");
+    counter.shop.app.app().sale().drain(sale.event.parse().unwrap(), 0).await.unwrap();
+    assert_eq!(texts(&codes(&buyer, &sale).await.expect(200)), ["A-000"]);
+    sale.control("End").await.expect(200);
+    counter.finish(&sale).await;
+}
+
+#[tokio::test]
+async fn a_live_store_that_has_lost_everything_in_the_middle_of_the_sale_costs_nobody_a_code() {
+    let (redis, mut config) = (harness::own_redis().await, harness::config().await);
+    config.live.url = redis.url().into();
+    let counter = Counter::with(config).await;
+    counter.stock(6, "A").await;
+    let sale = counter.live(6).await;
+    let buyers = counter.shop.app.buyers(6).await;
+    let mut seen = Vec::new();
+    for buyer in &buyers[..3] {
+        buyer.post(&sale.purchase(0)).await.expect(201);
+        seen.extend(texts(&codes(buyer, &sale).await.expect(200)));
+    }
+    let () = command(counter.shop.app.config(), &["FLUSHALL"]).await;
+    eventually("the sale is rebuilt and can be resumed", || async { sale.control("Resume").await.status == 200 }).await;
+    for (number, buyer) in buyers.iter().enumerate() {
+        if number >= 3 {
+            buyer.post(&sale.purchase(0)).await.expect(201);
+        }
+        let shown = texts(&codes(buyer, &sale).await.expect(200));
+        if number < 3 {
+            assert_eq!(shown, [seen[number].clone()]);
+        } else {
+            seen.extend(shown);
+        }
+    }
+    assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 6);
+    sale.control("End").await.expect(200);
+    eventually("nothing is kept any more", || async { counter.kept(&sale).await == (0, 0) }).await;
+    counter.finish(&sale).await;
+}
+
+#[tokio::test]
+async fn processes_killed_while_codes_are_sold_lose_no_code_and_sell_none_twice() {
+    let mut config = harness::config().await;
+    config.vouchers.claim_ttl_ms = config.mongo.deadline_ms;
+    let counter = Counter::with(config).await;
+    counter.stock(60, "A").await;
+    let sale = counter.live(60).await;
+    let buyers = counter.shop.app.buyers(60).await;
+    let mut seen: Vec<(usize, String)> = Vec::new();
+    for round in 0..3 {
+        let process = OrbitProcess::start(counter.shop.app.config()).await;
+        let (done, sale, url) = (&AtomicUsize::new(0), &sale, process.url.clone());
+        let selling = async {
+            let buy = |number: usize| {
+                let there = buyers[number].at(url.clone());
+                async move {
+                    let post =
+                        there.request(Method::POST, &sale.purchase(0)).header("content-type", "application/json");
+                    if Actor::try_send(post).await.ok()?.status != 201 {
+                        return None;
+                    }
+                    done.fetch_add(1, Ordering::SeqCst);
+                    let look = there.request(Method::GET, &format!("{}/codes", reservation(sale)));
+                    let shown = Actor::try_send(look).await.ok().filter(|shown| shown.status == 200)?;
+                    if number % 4 == 0 {
+                        Actor::try_send(there.request(Method::POST, &format!("{}/cancel", reservation(sale))))
+                            .await
+                            .ok();
+                    }
+                    Some((number, texts(&shown.body).remove(0)))
+                }
+            };
+            join_all((round * 20..round * 20 + 20).map(buy)).await.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let killing = async {
+            eventually("some have bought", || async { done.load(Ordering::SeqCst) >= 8 }).await;
+            process.kill().await;
+        };
+        let (shown, ()) = tokio::join!(selling, killing);
+        seen.extend(shown);
+    }
+    for (number, code) in &seen {
+        assert_eq!(&texts(&codes(&buyers[*number], &sale).await.expect(200))[0], code);
+    }
+    sale.control("End").await.expect(200);
+    let orders = sale.orders().await;
+    let confirmed = orders.iter().filter(|order| order["status"] == "CONFIRMED").count() as u64;
+    eventually("everything is settled, and the rest goes back", || async {
+        let check = counter.shop.app().vouchers().check().await.unwrap();
+        check.holds() && check.allocated == confirmed && counter.kept(&sale).await == (60 - confirmed, 0)
+    })
+    .await;
     counter.finish(&sale).await;
 }

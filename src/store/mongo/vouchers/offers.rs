@@ -89,6 +89,14 @@ pub struct Offered {
     pub mark: Option<String>,
 }
 
+impl Offered {
+    /// Whether what is kept for it goes back.
+    #[must_use]
+    pub fn going_back(&self) -> bool {
+        self.mark.as_deref() == Some(GOING_BACK)
+    }
+}
+
 impl TryFrom<OfferedDocument> for Offered {
     type Error = Error;
 
