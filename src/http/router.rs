@@ -96,6 +96,7 @@ fn vouchers() -> OpenApiRouter<AppState> {
         .routes(routes!(voucher::pump_vouchers))
         .routes(routes!(voucher::block_voucher))
         .routes(routes!(voucher::unblock_voucher))
+        .routes(routes!(voucher::change_expiry))
         .routes(routes!(voucher::reset_voucher_order))
         .routes(routes!(voucher::order_vouchers, voucher::list_voucher_orders))
         .routes(routes!(voucher::show_voucher_order))

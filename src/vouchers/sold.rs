@@ -181,7 +181,7 @@ impl Vouchers {
     /// [`Code::VouchersShort`] if there is none to be had; when a store does not answer.
     pub async fn codes_of(&self, reservation: &Reservation) -> Result<Vec<ShownCode>> {
         let offered = self.mongo.voucher_offers.of_product(reservation.product).await?;
-        let offered = offered.ok_or_else(|| Error::not_found("this product has no codes"))?;
+        let offered = offered.ok_or_else(|| Error::not_found("codes not found"))?;
         if reservation.status != OrderStatus::Confirmed {
             let what =
                 format!("the reservation is {}; its codes are shown once it is confirmed", reservation.status.as_str());

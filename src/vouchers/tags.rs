@@ -1,5 +1,7 @@
 //! Tags: units kept for a client.
 
+use chrono::{DateTime, Timelike, Utc};
+
 use super::Vouchers;
 use crate::domain::ids::{ClientId, VoucherProductId};
 use crate::domain::money::Money;
@@ -79,6 +81,19 @@ impl Vouchers {
         // As it was: an item that had it has it still.
         let to = if unit.item.is_some() { UnitStatus::Allocated } else { UnitStatus::Available };
         self.advance(&unit, to).await
+    }
+
+    /// Changes until when a unit can be used. From then on it has another place in its pool, or none.
+    ///
+    /// # Errors
+    /// [`Code::VoucherState`] if it was shown already; when a store does not answer.
+    pub async fn expire_at(&self, id: UnitId, at: DateTime<Utc>) -> Result<Unit> {
+        let unit = self.unit(id).await?;
+        // Scores are whole seconds.
+        let at = at.with_nanosecond(0).unwrap_or(at);
+        let changed = self.mongo.voucher_units.expire_at(id, at).await?.ok_or_else(|| refused(&unit))?;
+        self.place(std::slice::from_ref(&changed)).await?;
+        Ok(changed)
     }
 
     async fn advance(&self, unit: &Unit, to: UnitStatus) -> Result<Unit> {

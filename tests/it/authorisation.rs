@@ -135,6 +135,7 @@ const TABLE: &[Row] = &[
     // There is no such unit, and no such order.
     row("post", "/api/admin/vouchers/units/{unitId}/block", admins(404)),
     row("post", "/api/admin/vouchers/units/{unitId}/unblock", admins(404)),
+    row("put", "/api/admin/vouchers/units/{unitId}/expiry", admins(404)),
     row("post", "/api/admin/vouchers/orders/{orderId}/reset", admins(404)),
     row("post", "/api/client/voucher-orders", buyers(400)),
     row("get", "/api/client/voucher-orders", buyers(200)),

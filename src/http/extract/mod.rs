@@ -19,7 +19,7 @@ pub(super) use json::{MaybeJson, ValidJson, body_bytes, content_type};
 pub(super) use member::Member;
 pub(super) use owned::{OwnedBookings, OwnedEvent, OwnedSale};
 pub(super) use page::{PageQuery, Paged, next_cursor};
-pub(super) use path::{NamedProduct, NamedVoucherProduct, Path, path_id, path_text};
+pub(super) use path::{NamedProduct, NamedUnit, NamedVoucherProduct, Path, path_id, path_text};
 pub(super) use raw::RawBody;
 pub(super) use session::{Admin, Buyer, COOKIE as SESSION_COOKIE, Seller, Session};
 pub(super) use webhook::OwnedWebhook;

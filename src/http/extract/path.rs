@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::app::AppState;
 use crate::domain::ids::ProductId;
-use crate::domain::voucher::VoucherProduct;
+use crate::domain::voucher::{Unit, UnitId, VoucherProduct};
 use crate::error::{Code, Error};
 use crate::http::problem::Problem;
 
@@ -60,6 +60,20 @@ impl FromRequestParts<AppState> for NamedVoucherProduct {
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
         let id = path_id(&path_text(parts, app, "productId").await, "voucher product not found")?;
         Ok(Self(app.vouchers().product(id).await?))
+    }
+}
+
+/// The unit of vouchers of the path parameter `unitId`, read before a body is.
+#[derive(Debug)]
+pub(in crate::http) struct NamedUnit(pub Unit);
+
+impl FromRequestParts<AppState> for NamedUnit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let number = path_text(parts, app, "unitId").await.parse();
+        let id = number.map(UnitId::new).map_err(|_| Error::not_found("voucher unit not found"))?;
+        Ok(Self(app.vouchers().unit(id).await?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,14 +11,13 @@ use super::records::NO_CLIENT;
 use crate::app::AppState;
 use crate::domain::ids::ClientId;
 use crate::domain::money::Money;
-use crate::domain::voucher::{Unit, UnitId, VoucherProduct, denomination_text};
+use crate::domain::voucher::{Unit, VoucherProduct, denomination_text};
 use crate::error::{Error, Result};
-use crate::http::extract::{Admin, NamedVoucherProduct, Path, ValidJson, path_id};
+use crate::http::extract::{Admin, NamedUnit, NamedVoucherProduct, ValidJson, path_id};
 use crate::http::problem::{Answer, ProblemBody};
 use crate::vouchers::Availability;
 
 pub(in crate::http) const NO_PRODUCT: &str = "voucher product not found";
-const NO_UNIT: &str = "voucher unit not found";
 
 /// A denomination of a product, such as "25.00".
 pub(in crate::http) fn worth(product: &VoucherProduct, text: &str, field: &str) -> Result<Money> {
@@ -193,7 +193,7 @@ pub(in crate::http) struct UnitBody {
     vendor_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
-    expires_at: chrono::DateTime<chrono::Utc>,
+    expires_at: DateTime<Utc>,
     /// AVAILABLE, ALLOCATED, DELIVERED, COMPLETED, BLOCKED or REVOKED.
     status: &'static str,
     /// The order item that has it.
@@ -216,10 +216,6 @@ impl From<Unit> for UnitBody {
     }
 }
 
-fn unit_id(text: &str) -> Result<UnitId> {
-    text.parse::<u64>().map(UnitId::new).map_err(|_| Error::not_found(NO_UNIT))
-}
-
 /// Stops a voucher that nobody has seen from being sold, or shown.
 #[utoipa::path(post, path = "/api/admin/vouchers/units/{unitId}/block", tag = "vouchers",
     params(("unitId" = u64, Path, description = "Number of the unit")), responses(
@@ -232,9 +228,9 @@ fn unit_id(text: &str) -> Result<UnitId> {
 pub(in crate::http) async fn block_voucher(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedUnit(unit): NamedUnit,
 ) -> Answer<Json<UnitBody>> {
-    Ok(Json(app.vouchers().block(unit_id(&id)?).await?.into()))
+    Ok(Json(app.vouchers().block(unit.id).await?.into()))
 }
 
 /// Lets a blocked voucher go on.
@@ -249,7 +245,37 @@ pub(in crate::http) async fn block_voucher(
 pub(in crate::http) async fn unblock_voucher(
     State(app): State<AppState>,
     _admin: Admin,
-    Path(id): Path<String>,
+    NamedUnit(unit): NamedUnit,
 ) -> Answer<Json<UnitBody>> {
-    Ok(Json(app.vouchers().unblock(unit_id(&id)?).await?.into()))
+    Ok(Json(app.vouchers().unblock(unit.id).await?.into()))
+}
+
+/// A new expiry.
+#[derive(Debug, Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct ExpiryRequest {
+    /// Until when it can be used.
+    #[garde(skip)]
+    expires_at: DateTime<Utc>,
+}
+
+/// Corrects until when a voucher can be used, while nobody has seen its code. Its pool follows at once.
+#[utoipa::path(put, path = "/api/admin/vouchers/units/{unitId}/expiry", tag = "vouchers", request_body = ExpiryRequest,
+    params(("unitId" = u64, Path, description = "Number of the unit")), responses(
+    (status = 200, description = "Changed", body = UnitBody),
+    (status = 400, description = "Not a moment", body = ProblemBody),
+    (status = 401, description = "Not signed in", body = ProblemBody),
+    (status = 403, description = "Not an administrator", body = ProblemBody),
+    (status = 404, description = "No such unit", body = ProblemBody),
+    (status = 409, description = "voucher_state: its code was shown", body = ProblemBody),
+    (status = 413, description = "The body is too large", body = ProblemBody),
+    (status = 415, description = "Not JSON", body = ProblemBody),
+    (status = 503, description = "A store is away", body = ProblemBody)))]
+pub(in crate::http) async fn change_expiry(
+    State(app): State<AppState>,
+    _admin: Admin,
+    NamedUnit(unit): NamedUnit,
+    ValidJson(request): ValidJson<ExpiryRequest>,
+) -> Answer<Json<UnitBody>> {
+    Ok(Json(app.vouchers().expire_at(unit.id, request.expires_at).await?.into()))
 }

@@ -28,6 +28,7 @@ mod restore;
 pub mod scripts;
 mod server;
 mod transition;
+mod yardstick;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -51,6 +52,7 @@ pub use remove::Removed;
 pub use restore::{Restored, Restoring};
 pub use server::{AppendFsync, ServerFacts};
 pub use transition::Transitioned;
+pub use yardstick::Yardstick;
 
 use crate::config::{self, Durability};
 use crate::error::{Dependency, Error, Result};

@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod audit;
+mod bulk;
 pub mod dead_letters;
 mod error;
 pub mod events;

@@ -9,6 +9,7 @@ use mongodb::options::Hint;
 use mongodb::{Collection, Database};
 use serde::{Deserialize, Serialize};
 
+use super::bulk::{self, Statements};
 use super::error::{unreadable, within};
 use super::query::{self, Order as ListOrder};
 use super::webhooks::mark;
@@ -109,24 +110,6 @@ pub struct Tally {
     pub changes: u64,
 }
 
-#[derive(Debug, Deserialize)]
-struct WriteReply {
-    /// Matched and inserted together.
-    n: i64,
-    #[serde(rename = "writeErrors", default)]
-    write_errors: Vec<WriteErrorReply>,
-    #[serde(rename = "writeConcernError")]
-    write_concern_error: Option<Document>,
-}
-
-#[derive(Debug, Deserialize)]
-struct WriteErrorReply {
-    index: i64,
-    code: i64,
-    #[serde(default)]
-    errmsg: String,
-}
-
 /// Settled reservations.
 #[derive(Debug)]
 pub struct Orders {
@@ -154,7 +137,7 @@ impl Orders {
     /// newer revision changes an order that is there; an older or equal one changes nothing and counts as confirmed.
     ///
     /// A first revision cannot be newer than anything, so it is a plain insert, which costs a server a fraction of an
-    /// upsert. Most are. The commands are understood by every MongoDB version (the driver's bulk write needs MongoDB 8).
+    /// upsert. Most are.
     ///
     /// # Errors
     /// When the database does not confirm the page as a whole; then nothing is known of any of it.
@@ -163,45 +146,24 @@ impl Orders {
             (0..reservations.len()).partition(|index| reservations[*index].revision == 1);
         let inserts = first.iter().map(|index| first_state(&reservations[*index])).collect();
         let updates = later.iter().map(|index| upsert_one(&reservations[*index])).collect();
-        let mut all = self.write("insert", "documents", inserts, &first).await?;
-        let updated = self.write("update", "updates", updates, &later).await?;
+        let mut all = self.write(Statements::Insert, inserts, &first).await?;
+        let updated = self.write(Statements::Update, updates, &later).await?;
         all.confirmed += updated.confirmed;
         all.refused.extend(updated.refused);
         Ok(all)
     }
 
     /// `positions` are those of the statements in the page.
-    async fn write(
-        &self,
-        command: &str,
-        field: &str,
-        statements: Vec<Document>,
-        positions: &[usize],
-    ) -> Result<Upserted> {
-        const DOING: &str = "writing orders";
-        if statements.is_empty() {
-            return Ok(Upserted::default());
-        }
-        let command = doc! {
-            command: "orders",
-            field: statements,
-            "ordered": false,
-            "writeConcern": { "w": "majority", "j": true },
-        };
-        let reply = within(self.long, DOING, self.database.run_command(command)).await?;
-        let reply: WriteReply =
-            bson::deserialize_from_document(reply).map_err(|error| Error::internal(DOING, error))?;
-        if let Some(concern) = reply.write_concern_error {
-            return Err(Error::unavailable(crate::error::Dependency::Database, DOING, concern.to_string()));
-        }
-        let mut written = Upserted { confirmed: usize::try_from(reply.n).unwrap_or(0), refused: Vec::new() };
-        for error in reply.write_errors {
-            let index = usize::try_from(error.index).ok().and_then(|index| positions.get(index).copied());
+    async fn write(&self, kind: Statements, statements: Vec<Document>, positions: &[usize]) -> Result<Upserted> {
+        let done = bulk::write(&self.database, self.long, "writing orders", "orders", kind, statements).await?;
+        let mut written = Upserted { confirmed: done.count, refused: Vec::new() };
+        for refused in done.refused {
             // The order is there in this revision or a newer one, so the insert met the index.
-            if error.code == i64::from(super::error::DUPLICATE_KEY) {
+            if refused.duplicate {
                 written.confirmed += 1;
             } else {
-                written.refused.push((index.unwrap_or(usize::MAX), error.errmsg));
+                let position = positions.get(refused.index).copied();
+                written.refused.push((position.unwrap_or(usize::MAX), refused.reason));
             }
         }
         Ok(written)

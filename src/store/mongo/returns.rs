@@ -10,6 +10,7 @@ use futures::TryStreamExt;
 use mongodb::{Collection, Database};
 use serde::Deserialize;
 
+use super::bulk::{self, Statements};
 use super::error::within;
 use crate::error::{Dependency, Error, Result};
 
@@ -67,9 +68,6 @@ impl Returns {
     /// When the database does not answer; then some are looked at again.
     pub async fn close(&self, looked_at: &[Return]) -> Result<()> {
         const DOING: &str = "closing returned units";
-        if looked_at.is_empty() {
-            return Ok(());
-        }
         let close = |one: &Return| {
             doc! {
                 "q": { "reservationId": &one.reservation_id, "revision": one.revision },
@@ -77,13 +75,10 @@ impl Returns {
             }
         };
         let updates: Vec<Document> = looked_at.iter().map(close).collect();
-        let command = doc! { "update": "orders", "updates": updates, "ordered": false };
-        let reply = within(self.deadline, DOING, self.database.run_command(command)).await?;
-        match reply.get_array("writeErrors") {
-            Ok(errors) if !errors.is_empty() => {
-                Err(Error::unavailable(Dependency::Database, DOING, format!("{errors:?}")))
-            }
-            _ => Ok(()),
+        let written = bulk::write(&self.database, self.deadline, DOING, "orders", Statements::Update, updates).await?;
+        match written.refused.into_iter().next() {
+            Some(refused) => Err(Error::unavailable(Dependency::Database, DOING, refused.reason)),
+            None => Ok(()),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use orbit::domain::voucher::UnitStatus;
 use orbit::error::Code;
+use serde_json::json;
 
-use super::{Shop, items, worth};
+use super::{Shop, days, items, worth};
 use crate::sale::command;
 
 #[tokio::test]
@@ -50,6 +51,39 @@ async fn a_blocked_unit_is_neither_sold_nor_lost() {
     assert_eq!(vouchers.unblock(given.id).await.unwrap().status, UnitStatus::Allocated);
     assert_eq!(vouchers.unblock(given.id).await.unwrap_err().code(), Code::VoucherState);
     assert_eq!(shop.allocate(&items("p", 1)).await.unwrap()[0].id, free.id);
+    shop.finish().await;
+}
+
+#[tokio::test]
+async fn a_corrected_expiry_counts_from_then_on() {
+    let shop = Shop::open().await;
+    shop.stock(3).await;
+    let vouchers = shop.app().vouchers();
+    let units = shop.app().mongo().voucher_units.page(shop.product.id, None, 10).await.unwrap();
+    let admin = shop.app.admin().await;
+    let change = |number: usize, in_days: i64| {
+        let path = format!("/api/admin/vouchers/units/{}/expiry", units[number].id);
+        let admin = admin.clone();
+        async move { admin.put_json(&path, json!({ "expiresAt": days(in_days) })).await }
+    };
+    // The last one is the first to go now, and the first one is not sold any more.
+    change(2, 50).await.expect(200);
+    change(0, 5).await.expect(200);
+    shop.assert_placed().await;
+    let given = shop.allocate(&items("o", 2)).await.unwrap();
+    assert_eq!([given[0].id, given[1].id], [units[2].id, units[1].id]);
+    assert_eq!(shop.allocate(&items("p", 1)).await.unwrap_err().code(), Code::VouchersShort);
+    // One that is given keeps its item, and one that was seen keeps its expiry.
+    assert_eq!(change(1, 80).await.expect(200)["status"], "ALLOCATED");
+    shop.app()
+        .mongo()
+        .voucher_units
+        .advance(units[1].id, given[1].item.as_deref(), UnitStatus::Delivered)
+        .await
+        .unwrap();
+    change(1, 90).await.refused(409, "voucher_state");
+    vouchers.release(&items("o", 2)).await.unwrap();
+    shop.assert_placed().await;
     shop.finish().await;
 }
 

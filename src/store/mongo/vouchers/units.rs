@@ -16,7 +16,8 @@ use crate::domain::ids::{ClientId, VendorId, VoucherProductId};
 use crate::domain::money::{self, Money};
 use crate::domain::voucher::{Unit, UnitId, UnitStatus};
 use crate::error::{Error, Result};
-use crate::store::mongo::error::{DUPLICATE_KEY, unreadable, within};
+use crate::store::mongo::bulk::{self, Statements, Written};
+use crate::store::mongo::error::{unreadable, within};
 
 /// A unit's secrets, sealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,52 +220,23 @@ impl Units {
             return Ok(Vec::new());
         }
         let documents: Vec<Document> = units.iter().map(new_document).collect::<Result<_>>()?;
-        let refused = self.write(self.long, "insert", "documents", documents, "writing voucher units").await?;
+        let written = self.write(self.long, "writing voucher units", Statements::Insert, documents).await?;
+        let refused = written.refused.into_iter();
         refused
-            .into_iter()
-            .map(|(index, code, message)| {
-                let duplicate = code == i64::from(DUPLICATE_KEY);
-                duplicate.then_some(index).ok_or_else(|| Error::internal("writing voucher units", message))
+            .map(|one| {
+                one.duplicate.then_some(one.index).ok_or_else(|| Error::internal("writing voucher units", one.reason))
             })
             .collect()
     }
 
-    /// Runs an unordered write of many statements, and returns what was refused: position, code and reason.
     async fn write(
         &self,
         deadline: Duration,
-        command: &str,
-        field: &str,
-        statements: Vec<Document>,
         doing: &'static str,
-    ) -> Result<Vec<(usize, i64, String)>> {
-        #[derive(Deserialize)]
-        struct Refused {
-            index: i64,
-            code: i64,
-            #[serde(default)]
-            errmsg: String,
-        }
-        #[derive(Deserialize)]
-        struct Reply {
-            #[serde(rename = "writeErrors", default)]
-            refused: Vec<Refused>,
-            #[serde(rename = "writeConcernError")]
-            concern: Option<Document>,
-        }
-        let command = doc! {
-            command: COLLECTION,
-            field: statements,
-            "ordered": false,
-            "writeConcern": { "w": "majority", "j": true },
-        };
-        let reply = within(deadline, doing, self.database.run_command(command)).await?;
-        let reply: Reply = bson::deserialize_from_document(reply).map_err(|error| Error::internal(doing, error))?;
-        if let Some(concern) = reply.concern {
-            return Err(Error::unavailable(crate::error::Dependency::Database, doing, concern.to_string()));
-        }
-        let refused = reply.refused.into_iter();
-        Ok(refused.map(|one| (usize::try_from(one.index).unwrap_or(usize::MAX), one.code, one.errmsg)).collect())
+        kind: Statements,
+        statements: Vec<Document>,
+    ) -> Result<Written> {
+        bulk::write(&self.database, deadline, doing, COLLECTION, kind, statements).await
     }
 
     /// Gives units to items: each only if it is available, kept for the same as when it was claimed, and if the item has
@@ -286,10 +258,10 @@ impl Units {
             }
         };
         let updates = assignments.iter().map(one).collect();
-        let refused = self.write(self.deadline, "update", "updates", updates, DOING).await?;
+        let written = self.write(self.deadline, DOING, Statements::Update, updates).await?;
         // The item has a unit already: the index has seen to it.
-        match refused.into_iter().find(|(_, code, _)| *code != i64::from(DUPLICATE_KEY)) {
-            Some((_, _, message)) => Err(Error::internal(DOING, message)),
+        match written.refused.into_iter().find(|refused| !refused.duplicate) {
+            Some(refused) => Err(Error::internal(DOING, refused.reason)),
             None => Ok(()),
         }
     }
@@ -346,9 +318,9 @@ impl Units {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let refused = self.write(self.long, "update", "updates", changes, "releasing voucher units").await?;
-        match refused.into_iter().next() {
-            Some((_, _, message)) => Err(Error::internal("releasing voucher units", message)),
+        let written = self.write(self.long, "releasing voucher units", Statements::Update, changes).await?;
+        match written.refused.into_iter().next() {
+            Some(refused) => Err(Error::internal("releasing voucher units", refused.reason)),
             None => self.by_ids(&ids).await,
         }
     }
@@ -390,6 +362,18 @@ impl Units {
         let mut filter = doc! { "_id": number(id), "status": { "$in": names(&to.sources()) } };
         filter.insert("item", item.map_or(Bson::Null, Bson::from));
         let change = changed(doc! { "status": to.as_str() }, doc! {});
+        let call = self.collection.find_one_and_update(filter, change).return_document(ReturnDocument::After);
+        within(self.deadline, "changing a voucher unit", call).await?.map(Unit::try_from).transpose()
+    }
+
+    /// Changes until when a unit can be used, if it has not been shown. `None` if there is none, or it was.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn expire_at(&self, id: UnitId, at: chrono::DateTime<chrono::Utc>) -> Result<Option<Unit>> {
+        let unseen = [UnitStatus::Available, UnitStatus::Allocated, UnitStatus::Blocked];
+        let filter = doc! { "_id": number(id), "status": { "$in": names(&unseen) } };
+        let change = changed(doc! { "expiresAt": DateTime::from_chrono(at) }, doc! {});
         let call = self.collection.find_one_and_update(filter, change).return_document(ReturnDocument::After);
         within(self.deadline, "changing a voucher unit", call).await?.map(Unit::try_from).transpose()
     }
