@@ -11,7 +11,7 @@ use crate::domain::voucher::{Unit, UnitId};
 use crate::error::Result;
 
 /// Units in memory at once.
-const UNITS_AT_ONCE: u32 = 1_000;
+const UNITS_AT_ONCE: u32 = 2_000;
 
 /// What the pump found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,13 +59,14 @@ impl Vouchers {
     /// When a store does not answer: pumping again goes on.
     pub async fn pump(&self, product: VoucherProductId) -> Result<Pumped> {
         let mut pumped = Pumped::default();
-        let mut after = None;
-        loop {
-            let units = self.mongo.voucher_units.page(product, after, UNITS_AT_ONCE).await?;
-            let Some(last) = units.last() else { break };
-            after = Some(last.id);
+        let page = |after| self.mongo.voucher_units.page(product, after, UNITS_AT_ONCE);
+        let mut units = page(None).await?;
+        while let Some(last) = units.last() {
+            // The database reads the next page while the live store works on this one.
+            let (next, placed) = tokio::join!(page(Some(last.id)), self.place_settling(&units, |_| None));
             pumped.units += units.len() as u64;
-            pumped.moved += self.place_settling(&units, |_| None).await?.moved;
+            pumped.moved += placed?.moved;
+            units = next?;
         }
         for (pool, _) in self.live.pool_sizes(product).await? {
             pumped.removed += self.purge(product, &pool).await?;

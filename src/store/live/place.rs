@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
+
 use super::Live;
 use super::link::Link;
 use crate::domain::ids::VoucherProductId;
@@ -12,6 +14,8 @@ use crate::error::Result;
 const TOMBSTONE: Duration = Duration::from_secs(60 * 60);
 /// Units in one call: each has two keys.
 const PLACED_AT_ONCE: usize = 200;
+/// Calls under way at once: the next one is written while the server works on this one.
+const BATCHES_AT_ONCE: usize = 4;
 
 /// Where a unit belongs.
 #[derive(Debug, Clone)]
@@ -52,9 +56,14 @@ impl<L: Link> Live<L> {
     /// # Errors
     /// When the live store does not answer: some may be placed; placing again is safe.
     pub async fn place(&self, product: VoucherProductId, placements: &[Placement<'_>]) -> Result<Placed> {
-        let mut placed = Placed::default();
+        let mut batches = Vec::new();
         for batch in placements.chunks(PLACED_AT_ONCE) {
-            placed += self.place_batch(product, batch).await?;
+            batches.push(self.place_batch(product, batch));
+        }
+        let mut under_way = futures::stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
+        let mut placed = Placed::default();
+        while let Some(batch) = under_way.next().await {
+            placed += batch?;
         }
         Ok(placed)
     }
