@@ -143,7 +143,6 @@ impl Resolve for PublicOnly {
 
 /// The beginnings of a client that connects to what the rules allow, follows nobody anywhere, and gives a request so long,
 /// from start to end.
-#[must_use]
 pub fn client(rules: Rules, deadline: Duration) -> ClientBuilder {
     crate::tls::install();
     reqwest::Client::builder()
@@ -249,7 +248,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_to_a_private_address_leads_nowhere() {
-        let error = client(STRICT, Duration::from_secs(2)).build().unwrap().get("https://localhost:9/").send().await.unwrap_err();
+        let error = client(STRICT, Duration::from_secs(2))
+            .build()
+            .unwrap()
+            .get("https://localhost:9/")
+            .send()
+            .await
+            .unwrap_err();
         let mut cause: &dyn std::error::Error = &error;
         while let Some(source) = cause.source() {
             cause = source;
