@@ -24,6 +24,7 @@ use crate::store::media::Media;
 use crate::store::mongo::Mongo;
 use crate::task::Tracker;
 use crate::vouchers::Vouchers;
+use crate::vouchers::prefetch::{Connections, Prefetch};
 use crate::webhooks::Webhooks;
 
 const PING_INTERVAL: Duration = Duration::from_millis(250);
@@ -44,6 +45,8 @@ pub struct App {
     reports: Reports,
     webhooks: Arc<Webhooks>,
     vouchers: Arc<Vouchers>,
+    connections: Arc<Connections>,
+    prefetch: Arc<Prefetch>,
     idempotency: Idempotency,
     limits: Arc<AttemptLimits>,
     tasks: Tracker,
@@ -83,6 +86,9 @@ impl App {
         let sale = Arc::new(sale.with_codes(Arc::<Vouchers>::clone(&vouchers)));
         let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
         let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
+        let connections = Arc::new(Connections::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
+        let (m, v, s, c) = (Arc::clone(&mongo), Arc::clone(&connections), Arc::clone(&vouchers), Arc::clone(&clock));
+        let prefetch = Arc::new(Prefetch::new(m, v, s, c, &config));
         let reports = Reports::new(Arc::clone(&mongo));
         let webhooks = Arc::new(Webhooks::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);
         let idempotency = Idempotency::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?;
@@ -101,6 +107,8 @@ impl App {
             reports,
             webhooks,
             vouchers,
+            connections,
+            prefetch,
             idempotency,
             limits,
             tasks,
@@ -159,6 +167,7 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(tasks()));
         self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(tasks()));
         self.tasks.spawn(Arc::clone(&self.vouchers).keep_reconciling(tasks()));
+        self.tasks.spawn(Arc::clone(&self.prefetch).keep_prefetching(tasks()));
         self.tasks.spawn(Arc::clone(&self.catalogue).keep_sweeping_pictures(tasks()));
         self.tasks.spawn(Arc::clone(&self.webhooks).keep_delivering(tasks()));
         self.tasks.spawn(keep_connected(Arc::clone(&self.live), Arc::clone(&self.sale), tasks()));
@@ -253,6 +262,18 @@ impl App {
     #[must_use]
     pub const fn vouchers(&self) -> &Arc<Vouchers> {
         &self.vouchers
+    }
+
+    /// How vendors of vouchers are reached.
+    #[must_use]
+    pub const fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    /// Buying vouchers ahead of orders.
+    #[must_use]
+    pub const fn prefetch(&self) -> &Arc<Prefetch> {
+        &self.prefetch
     }
 
     /// Requests that are answered once.

@@ -30,6 +30,7 @@ pub mod error;
 pub mod http;
 pub mod idempotency;
 pub mod load;
+pub mod outbound;
 pub mod payment;
 pub mod reports;
 pub mod sale;

@@ -18,6 +18,8 @@ pub struct Prefetch {
     pub poll_interval_ms: u64,
     pub claim_ttl_ms: u64,
     pub allow_http: bool,
+    pub allow_private: bool,
+    pub sandbox: bool,
 }
 
 /// An answer with more codes would be too large to be read.

@@ -50,6 +50,14 @@ impl Config {
             warnings
                 .push("prefetch.allow_http is true: voucher codes can be read on their way from a vendor".to_owned());
         }
+        if self.prefetch.allow_private {
+            warnings.push(
+                "prefetch.allow_private is true: administrators can have requests sent into your network".to_owned(),
+            );
+        }
+        if self.prefetch.sandbox {
+            warnings.push("prefetch.sandbox is true: codes that are worth nothing can come into stock".to_owned());
+        }
         if self.server.streams_max >= self.server.connections_max {
             warnings.push(
                 "server.streams_max is not below server.connections_max: listeners can keep everybody else out"

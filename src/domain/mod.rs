@@ -21,6 +21,7 @@ pub mod restock;
 pub mod sale;
 pub mod schedule;
 pub mod spreadsheet;
+pub mod vendor;
 pub mod verification;
 pub mod voucher;
 pub mod voucher_import;

@@ -103,8 +103,49 @@ impl BatchState {
     pub const fn next(self) -> &'static [Self] {
         match self {
             Self::Ordered => &[Self::Stocked, Self::Refused, Self::Unresolved],
-            Self::Stocked | Self::Refused | Self::Unresolved => &[],
+            // By a person.
+            Self::Unresolved => &[Self::Stocked, Self::Refused],
+            Self::Stocked | Self::Refused => &[],
         }
+    }
+}
+
+/// How the outcome of an unresolved batch was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// The administrator who saw to it.
+    pub by: UserId,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who said what it was.
+    pub said_by: SaidBy,
+    /// What the administrator has noted.
+    pub note: Option<String>,
+}
+
+/// Who said what became of an unresolved batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaidBy {
+    /// The vendor's API, asked once more.
+    Vendor,
+    /// The administrator, who has asked the vendor.
+    Administrator,
+}
+
+impl SaidBy {
+    /// The text in the database and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Vendor => "VENDOR",
+            Self::Administrator => "ADMINISTRATOR",
+        }
+    }
+
+    /// Who has this name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Vendor, Self::Administrator].into_iter().find(|one| one.as_str() == text)
     }
 }
 
@@ -140,6 +181,8 @@ pub struct Batch {
     pub ordered_at: DateTime<Utc>,
     /// Why fewer units were bought than ordered.
     pub reason: Option<String>,
+    /// How its outcome was found out, if it was unresolved.
+    pub resolution: Option<Resolution>,
 }
 
 /// Units of a job, by what became of them.
@@ -161,6 +204,8 @@ pub struct Progress {
 pub struct PrefetchJob {
     /// Its id.
     pub id: PrefetchJobId,
+    /// What whoever made it calls it: no two jobs have one.
+    pub reference: String,
     /// What is bought.
     pub product: VoucherProductId,
     /// Of which face value.
@@ -221,6 +266,20 @@ impl PrefetchJob {
     /// Vendors that it may still buy from.
     pub fn willing(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.passed_over.is_none())
+    }
+
+    /// Whether another job is for the same.
+    #[must_use]
+    pub fn is_for_the_same(&self, other: &Self) -> bool {
+        let wanted = |job: &Self| (job.product, job.denomination, job.units, job.client);
+        let agreed = |candidate: &Candidate| (candidate.vendor, candidate.product_ref.clone(), candidate.discount_bp);
+        wanted(self) == wanted(other) && self.candidates.iter().map(agreed).eq(other.candidates.iter().map(agreed))
+    }
+
+    /// The batch of this number.
+    #[must_use]
+    pub fn batch(&self, number: u32) -> Option<&Batch> {
+        self.batches.iter().find(|batch| batch.number == number)
     }
 
     /// Batches whose outcome is not known.
@@ -287,8 +346,9 @@ mod tests {
     fn a_batch_is_decided_once() {
         for state in BatchState::ALL {
             assert_eq!(BatchState::parse(state.as_str()), Some(*state));
-            assert_eq!(state.next().is_empty(), *state != BatchState::Ordered);
+            assert_eq!(state.next().is_empty(), matches!(state, BatchState::Stocked | BatchState::Refused));
         }
+        assert_eq!(BatchState::Unresolved.next(), [BatchState::Stocked, BatchState::Refused], "never ordered again");
     }
 
     #[test]

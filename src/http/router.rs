@@ -25,6 +25,8 @@ use crate::error::{Code, Error};
 
 /// Room for a form's fields and boundaries beside its file.
 const FORM_OVERHEAD_BYTES: usize = 64 * 1024;
+/// Room for a thousand codes with links: as much as a vendor's own answer may have.
+const DELIVERY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Routes that are answered at once.
 fn quick() -> OpenApiRouter<AppState> {
@@ -87,6 +89,7 @@ fn quick() -> OpenApiRouter<AppState> {
 fn vouchers() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(voucher::enter_vendor, voucher::list_vendors))
+        .routes(routes!(voucher::set_connection, voucher::show_connection, voucher::remove_connection))
         .routes(routes!(voucher::enter_client, voucher::list_clients))
         .routes(routes!(voucher::change_client))
         .routes(routes!(voucher::enter_voucher_product, voucher::list_voucher_products))
@@ -108,6 +111,14 @@ fn vouchers() -> OpenApiRouter<AppState> {
         .routes(routes!(voucher::show_import_report))
         .routes(routes!(voucher::show_template_xlsx))
         .routes(routes!(voucher::show_template_csv))
+        .routes(routes!(voucher::make_prefetch_job, voucher::list_prefetch_jobs))
+        .routes(routes!(voucher::show_prefetch_job))
+        .routes(routes!(voucher::kill_prefetch_job))
+}
+
+/// Routes that wait for a vendor, or take what one has delivered.
+fn deliveries() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(voucher::ask_about_batch)).routes(routes!(voucher::resolve_batch))
 }
 
 /// Routes that the payment gateway calls.
@@ -164,7 +175,8 @@ pub fn document() -> utoipa::openapi::OpenApi {
         .merge(streams())
         .merge(banner_uploads())
         .merge(product_uploads())
-        .merge(spreadsheet_uploads());
+        .merge(spreadsheet_uploads())
+        .merge(deliveries());
     let mut document = OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(all).split_for_parts().1;
     openapi::mention_keys(&mut document);
     document
@@ -193,6 +205,7 @@ pub fn build(app: AppState) -> (Router, utoipa::openapi::OpenApi) {
         .layer(body(config.body_bytes_max))
         .merge(callbacks().layer(short).layer(body(callback_bytes_max)))
         .merge(long().layer(once.clone()).layer(long_deadline.clone()).layer(body(config.body_bytes_max)))
+        .merge(deliveries().layer(once.clone()).layer(long_deadline.clone()).layer(body(DELIVERY_BYTES_MAX)))
         .merge(
             banner_uploads()
                 .layer(once.clone())

@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 
 use super::Vouchers;
 use crate::domain::ids::{VoucherOrderId, VoucherProductId};
+use crate::domain::prefetch::{BatchState, external_id};
 use crate::domain::voucher::{Unit, UnitStatus, VoucherOrderStatus};
 use crate::error::Result;
 
@@ -16,7 +17,7 @@ const UNITS_AT_ONCE: u32 = 1_000;
 const LOOKS_MAX: usize = 3;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What was found. Everything holds if the three lists are empty.
+/// What was found. Everything holds if the lists are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VoucherCheck {
     /// Available units in the database that can be sold.
@@ -33,8 +34,12 @@ pub struct VoucherCheck {
     pub stale: Vec<String>,
     /// What is wrong between units and orders.
     pub ownerless: Vec<String>,
+    /// Batches of prefetch jobs whose outcome a person must find out.
+    pub unresolved: Vec<String>,
 }
 
+/// Jobs that are named.
+const JOBS_MAX: u32 = 20;
 /// Sentences in a list, however much is wrong.
 const SENTENCES_MAX: usize = 20;
 
@@ -48,7 +53,7 @@ impl VoucherCheck {
     /// Whether everything holds.
     #[must_use]
     pub const fn holds(&self) -> bool {
-        self.misplaced.is_empty() && self.stale.is_empty() && self.ownerless.is_empty()
+        self.misplaced.is_empty() && self.stale.is_empty() && self.ownerless.is_empty() && self.unresolved.is_empty()
     }
 }
 
@@ -66,6 +71,7 @@ impl Vouchers {
             }
             self.check_owners(&mut check).await?;
             self.check_sales(&mut check).await?;
+            self.check_batches(&mut check).await?;
             if check.holds() || look >= LOOKS_MAX {
                 return Ok(check);
             }
@@ -137,6 +143,19 @@ impl Vouchers {
                 if order.status != VoucherOrderStatus::Pending && has != wants {
                     say(&mut check.ownerless, format!("order {} has {has} of {wants} vouchers", order.id));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every order of a vendor has a known outcome, or is still asked about.
+    async fn check_batches(&self, check: &mut VoucherCheck) -> Result<()> {
+        for job in self.mongo.prefetch_jobs.unresolved(JOBS_MAX).await? {
+            for batch in job.batches.iter().filter(|batch| batch.state == BatchState::Unresolved) {
+                let (name, vendor) = (external_id(job.id, batch.number), batch.vendor);
+                let sentence =
+                    format!("order {name} of {} units: vendor {vendor} never said what became of it", batch.units);
+                say(&mut check.unresolved, sentence);
             }
         }
         Ok(())

@@ -82,6 +82,14 @@ impl Vouchers {
         Ok(())
     }
 
+    /// A vendor.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`]; when the database does not answer.
+    pub async fn vendor(&self, id: VendorId) -> Result<Vendor> {
+        known(&self.mongo.vendors, id.bytes(), "vendor").await
+    }
+
     /// A product.
     ///
     /// # Errors

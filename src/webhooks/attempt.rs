@@ -6,10 +6,11 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{StatusCode, Url};
 use secrecy::SecretString;
 
-use super::{Webhooks, address, signature};
+use super::{Webhooks, signature};
 use crate::domain::message::Message;
 use crate::domain::webhook::{Attempt, ERROR_CHARS_MAX, Webhook, WebhookState, pause_after};
 use crate::error::Result;
+use crate::outbound;
 use crate::store::mongo::webhooks::{Claimed, Verdict};
 use crate::telemetry::metrics::{WEBHOOK_ATTEMPTS, WEBHOOK_DELIVERIES_FAILED};
 
@@ -91,7 +92,7 @@ impl Webhooks {
 
     async fn send(&self, webhook: &Webhook, message: &Message, at: chrono::DateTime<chrono::Utc>) -> Sent {
         // The rules may have become stricter since it was registered, and a number is looked up nowhere.
-        let url = match address::parse(&webhook.url, &self.config) {
+        let url = match outbound::parse(&webhook.url, (&self.config).into()) {
             Ok(url) => url,
             Err(refused) => return Sent::Unanswered(format!("the address {refused}")),
         };

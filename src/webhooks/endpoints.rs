@@ -2,12 +2,13 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Webhooks, address, signature};
+use super::{Webhooks, signature};
 use crate::domain::ids::{DeliveryId, UserId, WebhookId};
 use crate::domain::message::MessageKind;
 use crate::domain::page::{Listed, Page};
 use crate::domain::webhook::{Delivery, PreviousSecret, Webhook, WebhookState};
 use crate::error::{Code, Error, Result};
+use crate::outbound;
 use crate::store::mongo::new_id;
 use crate::store::mongo::webhooks::NewSecret;
 
@@ -31,7 +32,8 @@ impl Webhooks {
     /// [`Error::Invalid`] if messages are not sent to such an address; [`Code::WebhookLimitReached`]; when the database
     /// does not answer.
     pub async fn register(&self, seller: UserId, url: &str, kinds: Vec<MessageKind>) -> Result<NewWebhook> {
-        let url = address::parse(url, &self.config).map_err(|refused| Error::invalid("url", refused.to_string()))?;
+        let url = outbound::parse(url, (&self.config).into())
+            .map_err(|refused| Error::invalid("url", refused.to_string()))?;
         let limit = self.config.endpoints_per_seller_max;
         if self.mongo.webhook_endpoints.of_seller(seller).await?.len() >= limit {
             let message = format!("a seller has at most {limit} webhooks; delete one first");

@@ -7,7 +7,6 @@
 //! A crash after any step leaves the next one to be done, by whichever process comes first. An endpoint may hear a message
 //! twice: it knows it by its id.
 
-mod address;
 mod attempt;
 mod dispatch;
 mod endpoints;
@@ -16,6 +15,7 @@ mod told;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 pub use endpoints::NewWebhook;
 
@@ -24,6 +24,7 @@ use crate::config::{self, Config};
 use crate::domain::clock::Clock;
 use crate::domain::ids::WebhookId;
 use crate::error::{Error, Result};
+use crate::outbound;
 use crate::store::mongo::Mongo;
 
 /// Everything that is done for sellers' endpoints.
@@ -51,7 +52,11 @@ impl Webhooks {
     pub fn new(mongo: Arc<Mongo>, clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
         let sealer = Sealer::new(&config.accounts.data_key)
             .ok_or_else(|| Error::internal("reading accounts.data_key", "it is not 32 bytes of base64"))?;
-        let http = address::client(&config.webhooks)?;
+        let deadline = Duration::from_millis(config.webhooks.attempt_deadline_ms);
+        let http = outbound::client((&config.webhooks).into(), deadline)
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|error| Error::internal("making the client for webhooks", error))?;
         Ok(Self { mongo, clock, sealer, http, config: config.webhooks.clone(), in_flight: Mutex::default() })
     }
 }

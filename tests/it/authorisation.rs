@@ -132,6 +132,16 @@ const TABLE: &[Row] = &[
     row("get", "/api/admin/vouchers/imports/{importId}/report.csv", admins(404)),
     row("get", "/api/admin/vouchers/template.xlsx", admins(200)),
     row("get", "/api/admin/vouchers/template.csv", admins(200)),
+    // The vendor has no connection yet, and there is no job.
+    row("put", "/api/admin/vouchers/vendors/{vendorId}/connection", admins(400)),
+    row("get", "/api/admin/vouchers/vendors/{vendorId}/connection", admins(404)),
+    row("delete", "/api/admin/vouchers/vendors/{vendorId}/connection", admins(404)),
+    row("post", "/api/admin/vouchers/prefetch-jobs", admins(400)),
+    row("get", "/api/admin/vouchers/prefetch-jobs", admins(200)),
+    row("get", "/api/admin/vouchers/prefetch-jobs/{jobId}", admins(404)),
+    row("post", "/api/admin/vouchers/prefetch-jobs/{jobId}/kill", admins(404)),
+    row("post", "/api/admin/vouchers/prefetch-jobs/{jobId}/batches/{batch}/ask", admins(404)),
+    row("post", "/api/admin/vouchers/prefetch-jobs/{jobId}/batches/{batch}/resolve", admins(404)),
     // There is no such unit, and no such order.
     row("post", "/api/admin/vouchers/units/{unitId}/block", admins(404)),
     row("post", "/api/admin/vouchers/units/{unitId}/unblock", admins(404)),
@@ -154,6 +164,7 @@ struct Ids {
     verification: String,
     account: String,
     webhook: String,
+    vendor: String,
     voucher_product: String,
     client: String,
 }
@@ -171,6 +182,9 @@ impl Ids {
             .replace("{clientId}", &self.client)
             .replace("{orderId}", &self.event)
             .replace("{importId}", &self.event)
+            .replace("{vendorId}", &self.vendor)
+            .replace("{jobId}", &self.event)
+            .replace("{batch}", "1")
             .replace("{unitId}", "77");
         let path = path.replace("{webhookId}", &self.webhook).replace("{deliveryId}", &self.event);
         path.replace("{eventId}", &self.event).replace("{productId}", product).replace("{id}", id)
@@ -230,8 +244,8 @@ async fn everybody_gets_what_the_table_says_from_every_route() {
     let hook = json!({ "url": "https://shop.example/hooks", "eventTypes": ["reservation.expired"] });
     let created = owner.post_json("/api/seller/webhooks", hook).await.expect(201);
     let webhook = created["webhook"]["id"].as_str().unwrap().to_owned();
-    let (client, voucher_product) = voucher_records(&admin, &buyer).await;
-    let ids = Ids { event, product, verification, account: applicant.id, webhook, voucher_product, client };
+    let (vendor, client, voucher_product) = voucher_records(&admin, &buyer).await;
+    let ids = Ids { event, product, verification, account: applicant.id, webhook, vendor, voucher_product, client };
 
     let mut wrong = Vec::new();
     for row in TABLE {
@@ -253,14 +267,14 @@ async fn everybody_gets_what_the_table_says_from_every_route() {
     app.finish().await;
 }
 
-/// A client for which this buyer orders, and a product of vouchers.
-async fn voucher_records(admin: &Actor, buyer: &Actor) -> (String, String) {
+/// A vendor, a client for which this buyer orders, and a product of vouchers.
+async fn voucher_records(admin: &Actor, buyer: &Actor) -> (String, String, String) {
     let id = |body: Value| body["id"].as_str().unwrap().to_owned();
     let vendor = id(admin.post_json("/api/admin/vouchers/vendors", json!({ "name": "Acme" })).await.expect(201));
     let client = json!({ "name": "Shoes Inc", "members": [buyer.id] });
     let client = id(admin.post_json("/api/admin/vouchers/clients", client).await.expect(201));
     let product = json!({ "name": "Coffee", "currency": "USD", "denominations": ["25.00"], "vendors": [vendor] });
-    (client, id(admin.post_json("/api/admin/vouchers/products", product).await.expect(201)))
+    (vendor, client, id(admin.post_json("/api/admin/vouchers/products", product).await.expect(201)))
 }
 
 /// A refusal says what it is, in the dialect that clients of its kind know.

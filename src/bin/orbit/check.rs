@@ -79,10 +79,11 @@ async fn vouchers(app: &App, args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let check = voucher::check(app, args.repair).await?;
     let mut out = std::io::stdout();
     if args.json {
-        let VoucherCheck { units, pooled, claims, allocated, misplaced, stale, ownerless } = &check;
+        let VoucherCheck { units, pooled, claims, allocated, misplaced, stale, ownerless, unresolved } = &check;
         let object = json!({
             "ok": check.holds(), "units": units, "pooled": pooled, "claims": claims, "allocated": allocated,
             "misplaced": misplaced, "staleClaims": stale, "ownerless": ownerless,
+            "unresolved": unresolved,
         });
         writeln!(out, "{object}")?;
     } else {

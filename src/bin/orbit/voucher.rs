@@ -130,7 +130,7 @@ pub async fn check(app: &App, repair: bool) -> anyhow::Result<VoucherCheck> {
 
 /// The check as a table.
 pub fn table(check: &VoucherCheck) -> String {
-    let VoucherCheck { units, pooled, claims, allocated, misplaced, stale, ownerless } = check;
+    let VoucherCheck { units, pooled, claims, allocated, misplaced, stale, ownerless, unresolved } = check;
     let row = |name: &str, wrong: &[String], detail: String| {
         let verdict = if wrong.is_empty() { "holds" } else { "VIOLATED" };
         let sentences: String = wrong.iter().map(|sentence| format!("\n            {sentence}")).collect();
@@ -148,7 +148,15 @@ pub fn table(check: &VoucherCheck) -> String {
         ownerless,
         format!("{allocated} given"),
     );
-    if !check.holds() {
+    text += &row(
+        "every order of a vendor has a known outcome, or is still asked about",
+        unresolved,
+        format!("{} unresolved", unresolved.len()),
+    );
+    if !unresolved.is_empty() {
+        text += "  What to do: ask the vendor about each order by its name; then resolve the batch, as docs/operations.md says (voucher orders of\n  unknown outcome).\n";
+    }
+    if !(misplaced.is_empty() && stale.is_empty() && ownerless.is_empty()) {
         text += "  What to do: `orbit check --vouchers --repair` places units and settles claims; what is of no order needs a person.\n";
     }
     text

@@ -33,7 +33,7 @@ pub(in crate::http) struct VoucherOrderRequest {
     items: Vec<LineRequest>,
 }
 
-fn visible(text: &str, (): &()) -> garde::Result {
+pub(super) fn visible(text: &str, (): &()) -> garde::Result {
     if text.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(());
     }

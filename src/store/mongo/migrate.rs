@@ -17,7 +17,7 @@ use super::indexes::DeclaredIndex;
 use crate::error::{Dependency, Error, Result};
 
 /// Every migration, in order.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     include_str!("../../../migrations/0001_initial.json"),
     include_str!("../../../migrations/0002_recovery.json"),
     include_str!("../../../migrations/0003_reservations.json"),
@@ -26,6 +26,7 @@ const FILES: [&str; 9] = [
     include_str!("../../../migrations/0006_payments_of_event.json"),
     include_str!("../../../migrations/0007_vouchers.json"),
     include_str!("../../../migrations/0008_prefetch.json"),
+    include_str!("../../../migrations/0009_vendor_connections.json"),
     include_str!("../../../migrations/0010_vouchers_on_sale.json"),
 ];
 const LOCK: &str = "migrations";

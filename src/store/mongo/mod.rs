@@ -116,6 +116,8 @@ pub struct Mongo {
     pub prefetch_jobs: vouchers::PrefetchJobs,
     /// The voucher vendor of trials.
     pub sandbox_vendor_orders: vouchers::SandboxVendorOrders,
+    /// How vendors of vouchers are reached.
+    pub vendor_connections: vouchers::VendorConnections,
 }
 
 impl Mongo {
@@ -173,6 +175,7 @@ impl Mongo {
             untold_orders: webhooks::UntoldOrders::new(database, deadline),
             prefetch_jobs: vouchers::PrefetchJobs::new(database, deadline),
             sandbox_vendor_orders: vouchers::SandboxVendorOrders::new(database, deadline),
+            vendor_connections: vouchers::VendorConnections::new(database, deadline),
             client,
             database: database.clone(),
             deadline,

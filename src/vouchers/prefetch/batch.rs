@@ -14,7 +14,7 @@ use crate::store::mongo::vouchers::BatchEnd;
 use crate::telemetry::metrics::PREFETCH_UNITS;
 
 /// The vendor says that it knows nothing of the order.
-const NOT_PLACED: &str = "not_placed";
+pub(super) const NOT_PLACED: &str = "not_placed";
 /// The vendor has sold fewer than were ordered.
 const SHORT_DELIVERY: &str = "short_delivery";
 /// The vendor has sold codes that are in stock already.
@@ -69,6 +69,19 @@ enum Again {
     Yes,
     No,
     Lost,
+}
+
+/// A delivery, as it goes into stock.
+pub(super) fn bought(job: &PrefetchJob, batch: &Batch, vouchers: Vec<BoughtVoucher>) -> BoughtBatch {
+    BoughtBatch {
+        product: job.product,
+        denomination: job.denomination,
+        vendor: batch.vendor,
+        client: job.client,
+        job: job.id,
+        external_id: external_id(job.id, batch.number),
+        vouchers,
+    }
 }
 
 impl Prefetch {
@@ -189,19 +202,22 @@ impl Prefetch {
         if delivered > batch.units as usize {
             tracing::warn!(%external_id, vendor = %batch.vendor, delivered, units = batch.units, "a vendor has delivered more than was ordered; it is kept");
         }
-        let bought = BoughtBatch {
-            product: job.product,
-            denomination: job.denomination,
-            vendor: batch.vendor,
-            client: job.client,
-            job: job.id,
-            external_id,
-            vouchers,
-        };
-        let added = self.stock.add(bought).await?;
+        let end = self.stocked(job, batch, vouchers).await?;
+        self.close(hold, batch, &end).await
+    }
+
+    /// Puts what a vendor has delivered of a batch into stock, and says what became of the batch.
+    pub(super) async fn stocked(
+        &self,
+        job: &PrefetchJob,
+        batch: &Batch,
+        vouchers: Vec<BoughtVoucher>,
+    ) -> Result<BatchEnd> {
+        let delivered = vouchers.len();
+        let added = self.stock.add(bought(job, batch, vouchers)).await?;
         let reason = if delivered < batch.units as usize { SHORT_DELIVERY } else { CODES_KNOWN };
         let reason = (added.units < batch.units).then(|| reason.to_owned());
-        self.close(hold, batch, &BatchEnd { state: BatchState::Stocked, bought: added.units, reason }).await
+        Ok(BatchEnd { state: BatchState::Stocked, bought: added.units, reason })
     }
 
     async fn refused(&self, hold: &Hold<'_>, batch: &Batch, reason: String) -> Result<Brought> {

@@ -20,6 +20,7 @@ use super::wire::{self, OrderBody, Unreadable};
 use crate::config::{self, ExposeSecret, SecretString};
 use crate::domain::money::Money;
 use crate::error::{Dependency, Error, Result};
+use crate::outbound::{self, Rules};
 
 /// Room for a thousand codes with links.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
@@ -50,17 +51,12 @@ impl HttpVendor {
     /// A way to this vendor. It keeps connections: make one for each vendor, not for each call.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the address is not one of HTTPS, or has more than a host and a path; when the HTTP client cannot
-    /// be made.
+    /// [`Error::Invalid`] if the address is not a public one of HTTPS, or has more than a host and a path; when the HTTP
+    /// client cannot be made.
     pub fn new(connection: &VendorConnection, config: &config::Prefetch) -> Result<Self> {
-        let base = base_url(&connection.base_url, config.allow_http)?;
-        crate::tls::install();
-        let http = Client::builder()
-            .user_agent(concat!("orbit/", env!("CARGO_PKG_VERSION")))
-            .timeout(Duration::from_millis(config.deadline_ms))
-            // The key goes to this address and nowhere else.
-            .redirect(reqwest::redirect::Policy::none())
-            .https_only(!config.allow_http)
+        let base = base_url(&connection.base_url, config.into())?;
+        // It follows no redirect: the key goes to this address and nowhere else.
+        let http = outbound::client(config.into(), Duration::from_millis(config.deadline_ms))
             .build()
             .map_err(|error| Error::internal("making a vendor's client", error))?;
         Ok(Self { http, base, api_key: connection.api_key.clone() })
@@ -115,15 +111,15 @@ impl HttpVendor {
 }
 
 /// Reads where a vendor's API begins.
-fn base_url(text: &str, allow_http: bool) -> Result<Url> {
-    let refused = |why: &str| Error::invalid("baseUrl", why);
-    let url = Url::parse(text.trim()).map_err(|_| refused("must be an address such as https://vendor.example/api"))?;
-    if url.scheme() != "https" && !(allow_http && url.scheme() == "http") {
-        return Err(refused("must start with https://: codes and the key travel over it"));
+///
+/// # Errors
+/// [`Error::Invalid`]: it is no such address, or one that the configuration does not let out.
+pub(super) fn base_url(text: &str, rules: Rules) -> Result<Url> {
+    let url = outbound::parse(text, rules).map_err(|refused| Error::invalid("baseUrl", refused.to_string()))?;
+    if url.query().is_some() {
+        return Err(Error::invalid("baseUrl", "must hold no query: paths are added to it"));
     }
-    let bare =
-        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
-    if bare { Ok(url) } else { Err(refused("must hold neither a user name nor a password nor a query nor a fragment")) }
+    Ok(url)
 }
 
 /// Why there was no answer, without the address, and with the cause, which reqwest leaves out.
@@ -180,8 +176,12 @@ mod tests {
 
     #[test]
     fn a_vendor_is_reached_over_https() {
+        let strict = Rules { allow_http: false, allow_private: false };
         for text in [
             "http://vendor.example",
+            "https://127.0.0.1/api",
+            "https://10.1.2.3/",
+            "https://localhost/",
             "ftp://vendor.example",
             "vendor.example",
             "",
@@ -189,10 +189,11 @@ mod tests {
             "https://vendor.example/?key=1",
             "https://vendor.example/#here",
         ] {
-            assert!(base_url(text, false).is_err(), "{text}");
+            assert!(base_url(text, strict).is_err(), "{text}");
         }
-        assert!(base_url("http://127.0.0.1:9", true).is_ok());
-        assert!(base_url("file:///etc", true).is_err());
+        let open = Rules { allow_http: true, allow_private: true };
+        assert!(base_url("http://127.0.0.1:9", open).is_ok());
+        assert!(base_url("file:///etc", open).is_err());
     }
 
     #[test]

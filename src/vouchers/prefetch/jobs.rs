@@ -9,7 +9,7 @@ use crate::domain::page::{Listed, Page};
 use crate::domain::prefetch::{
     BATCHES_MAX, CANDIDATES_MAX, Candidate, DISCOUNT_BP_MAX, PrefetchJob, PrefetchState, Progress, UNITS_MAX,
 };
-use crate::error::{Error, FieldError, Result};
+use crate::error::{Code, Error, FieldError, Result};
 use crate::store::mongo::new_id;
 
 /// Characters of a vendor's name for a product.
@@ -29,6 +29,8 @@ pub struct NewCandidate {
 /// What is to be bought.
 #[derive(Debug, Clone)]
 pub struct NewPrefetch {
+    /// What whoever wants it calls it: the same reference is the same job.
+    pub reference: String,
     /// Which product.
     pub product: VoucherProductId,
     /// Of which face value.
@@ -41,15 +43,16 @@ pub struct NewPrefetch {
     pub candidates: Vec<NewCandidate>,
 }
 
-fn unknown() -> Error {
+pub(super) fn unknown() -> Error {
     Error::not_found("prefetch job not found")
 }
 
 impl Prefetch {
-    /// Makes a job, which begins when a process is free.
+    /// Makes a job, which begins when a process is free. A job of the same reference for the same is the one that was made:
+    /// asking again never buys again.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with every rule that is broken; when the database does not answer.
+    /// [`Error::Invalid`] with every rule that is broken; [`Code::ReferenceReused`]; when the database does not answer.
     pub async fn create(&self, admin: UserId, wanted: NewPrefetch) -> Result<PrefetchJob> {
         let fields = broken_rules(&wanted, self.config.batch_size);
         if !fields.is_empty() {
@@ -64,6 +67,7 @@ impl Prefetch {
         };
         let job = PrefetchJob {
             id: PrefetchJobId::from_bytes(new_id()),
+            reference: wanted.reference,
             product: wanted.product,
             denomination: wanted.denomination,
             units: wanted.units,
@@ -83,9 +87,15 @@ impl Prefetch {
             started_at: None,
             ended_at: None,
         };
-        self.mongo.prefetch_jobs.insert(&job).await?;
-        tracing::info!(job = %job.id, units = job.units, %admin, "prefetch job made");
-        Ok(job)
+        if self.mongo.prefetch_jobs.insert(&job).await? {
+            tracing::info!(job = %job.id, units = job.units, %admin, "prefetch job made");
+            return Ok(job);
+        }
+        match self.mongo.prefetch_jobs.by_reference(&job.reference).await? {
+            Some(before) if before.is_for_the_same(&job) => Ok(before),
+            Some(_) => Err(Error::refused(Code::ReferenceReused, "another prefetch job has this reference")),
+            None => Err(Error::internal("making a prefetch job", "a job was there and is gone")),
+        }
     }
 
     /// A job with its batches.
@@ -133,7 +143,7 @@ fn broken_rules(wanted: &NewPrefetch, batch_size: u32) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     for (index, candidate) in wanted.candidates.iter().enumerate() {
         if !seen.insert(candidate.vendor) {
-            broken(format!("candidates[{index}].vendor"), "is there twice".to_owned());
+            broken(format!("candidates[{index}].vendorId"), "is there twice".to_owned());
         }
         if candidate.discount_bp > DISCOUNT_BP_MAX {
             let message = format!("must be at most {DISCOUNT_BP_MAX} basis points");

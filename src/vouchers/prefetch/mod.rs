@@ -14,13 +14,16 @@
 //!    sold are free to be ordered elsewhere, in a batch with another number.
 //!
 //! What a vendor did is never guessed. A batch without an answer stays open, and is asked about in ever longer intervals,
-//! until the vendor says what it was or a person has to. The codes themselves are in no record of this module, in no log and
+//! until the vendor says what it was or a person has to (`resolve.rs`). Vendors are reached as administrators have said
+//! (`connections.rs`). The codes themselves are in no record of this module, in no log and
 //! in no error.
 
 mod batch;
 mod choose;
+mod connections;
 mod http;
 mod jobs;
+mod resolve;
 mod round;
 mod sandbox;
 mod stock;
@@ -31,8 +34,10 @@ mod worker;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use connections::{Connections, NewWay};
 pub use http::{HttpVendor, VendorConnection};
 pub use jobs::{NewCandidate, NewPrefetch};
+pub use resolve::Told;
 pub use sandbox::SandboxVendor;
 pub use stock::{Added, BoughtBatch, BoughtVoucher, Stock};
 pub use vendor::{Availability, OrderOutcome, Refusal, VendorApi, VendorOrder, Vendors};

@@ -115,7 +115,17 @@ impl Prefetch {
 
     fn new_batch(&self, number: u32, vendor: VendorId, units: u32) -> Batch {
         let ordered_at = self.clock.now();
-        Batch { number, vendor, units, state: BatchState::Ordered, bought: 0, orders: 1, ordered_at, reason: None }
+        Batch {
+            number,
+            vendor,
+            units,
+            state: BatchState::Ordered,
+            bought: 0,
+            orders: 1,
+            ordered_at,
+            reason: None,
+            resolution: None,
+        }
     }
 
     /// Ends the job, or gives it back for another round.
@@ -162,7 +172,7 @@ impl Prefetch {
         }
         let failed = |reason| Verdict::End(PrefetchState::Failed, Some(reason));
         match job.willing().next() {
-            _ if job.progress.unresolved > 0 => failed("the outcome of a batch is unknown; ask its vendor"),
+            _ if job.progress.unresolved > 0 => failed("nobody could say what became of a batch; see its batches"),
             None => failed("every vendor has refused or failed"),
             Some(_) if job.idle_rounds >= self.config.retries => failed("no vendor offers enough units"),
             Some(_) => Verdict::Wait,

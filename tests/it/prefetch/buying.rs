@@ -84,7 +84,7 @@ async fn every_broken_rule_of_a_job_is_named() {
     let Err(Error::Invalid { fields }) = desk.prefetch.create(ADMIN, bad).await else { panic!("it was made") };
     let named: Vec<&str> = fields.iter().map(|field| field.field.as_str()).collect();
     let expected =
-        ["units", "denomination", "candidates[0].discountBp", "candidates[1].vendor", "candidates[1].productRef"];
+        ["units", "denomination", "candidates[0].discountBp", "candidates[1].vendorId", "candidates[1].productRef"];
     assert_eq!(named, expected);
     let Err(Error::Invalid { fields }) = desk.prefetch.create(ADMIN, wanted(1, Vec::new())).await else { panic!() };
     assert_eq!(fields[0].field, "candidates");

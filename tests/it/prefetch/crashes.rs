@@ -158,6 +158,7 @@ async fn a_process_that_stalled_finds_that_it_has_lost_its_job() {
         orders: 1,
         ordered_at: now,
         reason: None,
+        resolution: None,
     };
     assert!(jobs.begin_batch(id, &stalled.claim, &batch).await.unwrap());
     assert!(!jobs.begin_batch(id, &stalled.claim, &batch).await.unwrap(), "a number is used once");

@@ -1,9 +1,13 @@
 //! Prefetch: codes are bought from vendors that misbehave, by processes that die, and nothing is bought twice.
 
 mod buying;
+mod connections;
 mod crashes;
 mod faults;
 mod kill;
+mod office;
+mod resolving;
+mod routes;
 mod stock;
 mod vendor;
 
@@ -102,6 +106,7 @@ fn process(
 
 fn wanted(units: u32, candidates: Vec<NewCandidate>) -> NewPrefetch {
     NewPrefetch {
+        reference: uuid::Uuid::new_v4().simple().to_string(),
         product: VoucherProductId::from_bytes([7; 12]),
         denomination: Money { minor: 5_000, currency: Currency::EUR },
         units,

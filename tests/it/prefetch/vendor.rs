@@ -119,6 +119,11 @@ impl Vendor {
         Self { id: VendorId::from_bytes([number; 12]), url, shop, _serving: serving }
     }
 
+    /// Where its API begins.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The way to it.
     pub fn api(&self, config: &config::Prefetch) -> HttpVendor {
         let connection = VendorConnection { base_url: self.url.clone(), api_key: API_KEY.into() };
@@ -173,6 +178,11 @@ impl Vendor {
     /// Questions about orders, by their names.
     pub fn questions(&self) -> BTreeMap<String, u32> {
         self.shop.books.lock().unwrap().questions.clone()
+    }
+
+    /// What it has sold under one name, as it tells it.
+    pub fn sold(&self, name: &str) -> Vec<Value> {
+        self.shop.books.lock().unwrap().orders[name].vouchers.clone()
     }
 
     /// Every code that it has sold under names that it remembers.

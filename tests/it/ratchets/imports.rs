@@ -8,6 +8,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/error.rs", &["domain"]),
     ("src/config/", &["config", "auth", "domain", "error"]),
     ("src/auth/", &["auth", "domain", "config", "error"]),
+    ("src/outbound.rs", &["config", "tls"]),
     ("src/store/", &["store", "domain", "error", "config", "tls"]),
     ("src/task/", &["task", "error"]),
     ("src/telemetry/", &["telemetry", "config"]),
@@ -20,8 +21,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/catalogue/", &["catalogue", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/reports/", &["reports", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/vouchers/import/", &["vouchers", "domain"]),
-    ("src/webhooks/", &["webhooks", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
-    ("src/vouchers/", &["vouchers", "sale", "store", "auth", "domain", "error", "task", "config", "telemetry", "tls"]),
+    ("src/webhooks/", &["webhooks", "outbound", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
+    ("src/vouchers/", &["vouchers", "sale", "outbound", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/idempotency/", &["idempotency", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     (
         "src/http/",

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::super::error::unreadable;
 use crate::domain::ids::{ClientId, PrefetchJobId, UserId, VendorId, VoucherProductId};
 use crate::domain::money::{self, Money};
-use crate::domain::prefetch::{Batch, BatchState, Candidate, PrefetchJob, PrefetchState, Progress, external_id};
+use crate::domain::prefetch::{
+    Batch, BatchState, Candidate, PrefetchJob, PrefetchState, Progress, Resolution, SaidBy, external_id,
+};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +19,7 @@ use crate::error::{Error, Result};
 pub(super) struct PrefetchDocument {
     #[serde(rename = "_id")]
     id: ObjectId,
+    reference: String,
     product_id: ObjectId,
     denomination_minor: i64,
     currency: String,
@@ -71,6 +74,39 @@ struct BatchDocument {
     ordered_at: DateTime,
     #[serde(default)]
     reason: Option<String>,
+    #[serde(default)]
+    resolution: Option<ResolutionDocument>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResolutionDocument {
+    by: ObjectId,
+    at: DateTime,
+    said_by: String,
+    note: Option<String>,
+}
+
+impl ResolutionDocument {
+    fn read(&self) -> Option<Resolution> {
+        let by = UserId::from_bytes(self.by.bytes());
+        Some(Resolution {
+            by,
+            at: self.at.to_chrono(),
+            said_by: SaidBy::parse(&self.said_by)?,
+            note: self.note.clone(),
+        })
+    }
+}
+
+/// A resolution as it is stored.
+pub(super) fn resolution(resolution: &Resolution) -> Document {
+    doc! {
+        "by": ObjectId::from_bytes(resolution.by.bytes()),
+        "at": at(resolution.at),
+        "saidBy": resolution.said_by.as_str(),
+        "note": resolution.note.as_deref(),
+    }
 }
 
 pub(super) fn at(moment: chrono::DateTime<chrono::Utc>) -> DateTime {
@@ -100,6 +136,7 @@ impl PrefetchDocument {
         };
         Self {
             id: ObjectId::from_bytes(job.id.bytes()),
+            reference: job.reference.clone(),
             product_id: ObjectId::from_bytes(job.product.bytes()),
             denomination_minor: job.denomination.minor,
             currency: job.denomination.currency.code().to_owned(),
@@ -148,6 +185,10 @@ impl PrefetchDocument {
                 orders: u32::try_from(document.orders).ok()?,
                 ordered_at: document.ordered_at.to_chrono(),
                 reason: document.reason.clone(),
+                resolution: match &document.resolution {
+                    Some(resolution) => Some(resolution.read()?),
+                    None => None,
+                },
             })
         };
         let mut batches = self.batches.iter().map(batch).collect::<Option<Vec<_>>>()?;
@@ -198,6 +239,7 @@ impl TryFrom<PrefetchDocument> for PrefetchJob {
             created_at: document.created_at.to_chrono(),
             started_at: document.started_at.map(DateTime::to_chrono),
             ended_at: document.ended_at.map(DateTime::to_chrono),
+            reference: document.reference,
             reason: document.reason,
         })
     }

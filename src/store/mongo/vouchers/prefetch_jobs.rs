@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use mongodb::options::ReturnDocument;
 use mongodb::{Collection, Database};
 
-use super::super::error::within;
+use super::super::error::{unless_duplicate, within};
 use super::super::query::{self, Order as ListOrder};
 use super::prefetch_document::{PrefetchDocument, at, new_batch};
 use crate::domain::ids::{PrefetchJobId, VendorId};
@@ -44,11 +44,11 @@ pub struct BatchEnd {
 /// Jobs that buy voucher codes.
 #[derive(Debug)]
 pub struct PrefetchJobs {
-    collection: Collection<PrefetchDocument>,
-    deadline: Duration,
+    pub(super) collection: Collection<PrefetchDocument>,
+    pub(super) deadline: Duration,
 }
 
-fn id_of(job: PrefetchJobId) -> ObjectId {
+pub(super) fn id_of(job: PrefetchJobId) -> ObjectId {
     ObjectId::from_bytes(job.bytes())
 }
 
@@ -67,13 +67,21 @@ impl PrefetchJobs {
         Self { collection: database.collection("prefetchJobs"), deadline }
     }
 
-    /// Records a new job.
+    /// Records a new job; false if its reference is taken.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn insert(&self, job: &PrefetchJob) -> Result<()> {
+    pub async fn insert(&self, job: &PrefetchJob) -> Result<bool> {
         let call = self.collection.insert_one(PrefetchDocument::new(job));
-        within(self.deadline, "recording a prefetch job", call).await.map(|_| ())
+        Ok(unless_duplicate(self.deadline, "recording a prefetch job", call).await?.is_some())
+    }
+
+    /// The job of this reference, with its batches.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn by_reference(&self, reference: &str) -> Result<Option<PrefetchJob>> {
+        self.find(doc! { "reference": reference }).await
     }
 
     /// The job of this id, with its batches.
@@ -182,8 +190,8 @@ impl PrefetchJobs {
     pub async fn end_batch(&self, job: PrefetchJobId, claim: &str, batch: &Batch, end: &BatchEnd) -> Result<bool> {
         let (number, units, bought) = (batch.number, i64::from(batch.units), i64::from(end.bought));
         let mut which = held(job, claim);
-        let before: Vec<_> = end.state.before().map(BatchState::as_str).collect();
-        which.insert(format!("batches.{number}.state"), doc! { "$in": before });
+        // Not one that was left to a person: its units are counted elsewhere.
+        which.insert(format!("batches.{number}.state"), BatchState::Ordered.as_str());
         let mut set = doc! {
             format!("batches.{number}.state"): end.state.as_str(),
             format!("batches.{number}.bought"): bought,
@@ -272,7 +280,7 @@ impl PrefetchJobs {
         within(self.deadline, "reading a prefetch job", call).await?.map(PrefetchJob::try_from).transpose()
     }
 
-    async fn change(&self, doing: &'static str, which: Document, change: Document) -> Result<bool> {
+    pub(super) async fn change(&self, doing: &'static str, which: Document, change: Document) -> Result<bool> {
         Ok(within(self.deadline, doing, self.collection.update_one(which, change)).await?.matched_count == 1)
     }
 }

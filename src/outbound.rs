@@ -1,45 +1,74 @@
-//! Where a message may be sent. A seller chooses the address and our machine makes the request, so an address inside our
-//! network must never be reached: not by its number, and not through a name that leads there.
+//! Requests to addresses that somebody has entered: webhooks of sellers, APIs of voucher vendors. Our machine makes the
+//! request, so an address inside our network must never be reached: not by its number, and not through a name that leads
+//! there.
 //!
 //! A name is resolved by the connection itself, through [`PublicOnly`]: what was checked is what is connected to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Url};
 
 use crate::config;
-use crate::error::{Error, Result};
 
 const URL_BYTES_MAX: usize = 2048;
 const CONNECT_DEADLINE_MAX: Duration = Duration::from_secs(5);
 
-/// The address is not one that messages are sent to.
+/// What the configuration lets out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Plain HTTP, too.
+    pub allow_http: bool,
+    /// Addresses that are not public, too.
+    pub allow_private: bool,
+}
+
+impl From<&config::Webhooks> for Rules {
+    fn from(config: &config::Webhooks) -> Self {
+        Self { allow_http: config.allow_http, allow_private: config.allow_private }
+    }
+}
+
+impl From<&config::Prefetch> for Rules {
+    fn from(config: &config::Prefetch) -> Self {
+        Self { allow_http: config.allow_http, allow_private: config.allow_private }
+    }
+}
+
+/// The address is not one that requests are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub enum Refused {
+    /// No address of a host.
     #[error("must be an address such as https://shop.example/hooks")]
     NoUrl,
+    /// Longer than anybody's.
     #[error("must have at most 2048 bytes")]
     TooLong,
+    /// What is sent could be read on its way.
     #[error("must start with https://")]
     NotHttps,
+    /// It holds what would be logged or sent by surprise.
     #[error("must hold neither a user name nor a password nor a fragment")]
     Credentials,
+    /// It is, or may be, inside our network.
     #[error("must be a public address")]
     NotPublic,
 }
 
-/// Reads an endpoint's address by the rules of its shape. A name may still lead to an address that is not public.
-pub(super) fn parse(text: &str, config: &config::Webhooks) -> Result<Url, Refused> {
+/// Reads an address by the rules of its shape. A name may still lead to an address that is not public.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn parse(text: &str, rules: Rules) -> Result<Url, Refused> {
     if text.len() > URL_BYTES_MAX {
         return Err(Refused::TooLong);
     }
     let url = Url::parse(text.trim()).map_err(|_| Refused::NoUrl)?;
     match url.scheme() {
         "https" => {}
-        "http" if config.allow_http => {}
+        "http" if rules.allow_http => {}
         _ => return Err(Refused::NotHttps),
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -53,7 +82,7 @@ pub(super) fn parse(text: &str, config: &config::Webhooks) -> Result<Url, Refuse
         name == "localhost" || name.ends_with(".localhost")
     };
     let public = number.map_or_else(|| !local_name(), is_public);
-    if public || config.allow_private { Ok(url) } else { Err(Refused::NotPublic) }
+    if public || rules.allow_private { Ok(url) } else { Err(Refused::NotPublic) }
 }
 
 /// Whether an address is one of the internet's: what is not known to be public is not.
@@ -112,34 +141,27 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// A client that sends messages: to public addresses only, following nobody anywhere, over a new connection each time.
-pub(super) fn client(config: &config::Webhooks) -> Result<reqwest::Client> {
+/// The beginnings of a client that connects to what the rules allow, follows nobody anywhere, and gives a request so long,
+/// from start to end.
+pub fn client(rules: Rules, deadline: Duration) -> ClientBuilder {
     crate::tls::install();
-    let deadline = Duration::from_millis(config.attempt_deadline_ms);
     reqwest::Client::builder()
         .user_agent(concat!("orbit/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(PublicOnly { allow_private: config.allow_private })
+        .dns_resolver(PublicOnly { allow_private: rules.allow_private })
         .redirect(Policy::none())
         // A proxy of this machine's environment would resolve names itself.
         .no_proxy()
-        .https_only(!config.allow_http)
+        .https_only(!rules.allow_http)
         .timeout(deadline)
         .connect_timeout(deadline.min(CONNECT_DEADLINE_MAX))
-        .pool_max_idle_per_host(0)
-        .build()
-        .map_err(|error| Error::internal("making the client for webhooks", error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, TEST};
 
-    fn strict() -> config::Webhooks {
-        let mut config = Config::with_layer(TEST).unwrap().webhooks;
-        (config.allow_http, config.allow_private) = (false, false);
-        config
-    }
+    const STRICT: Rules = Rules { allow_http: false, allow_private: false };
+    const OPEN: Rules = Rules { allow_http: true, allow_private: true };
 
     #[test]
     fn only_public_addresses_are_public() {
@@ -201,7 +223,7 @@ mod tests {
             "https://169.254.169.254/latest",
             "https://0/",
         ] {
-            assert_eq!(parse(text, &strict()), Err(Refused::NotPublic), "{text}");
+            assert_eq!(parse(text, STRICT), Err(Refused::NotPublic), "{text}");
         }
     }
 
@@ -216,19 +238,23 @@ mod tests {
             ("https://:secret@shop.example/", Refused::Credentials),
             ("https://shop.example/#here", Refused::Credentials),
         ] {
-            assert_eq!(parse(text, &strict()), Err(refused), "{text}");
+            assert_eq!(parse(text, STRICT), Err(refused), "{text}");
         }
         let long = format!("https://shop.example/{}", "x".repeat(URL_BYTES_MAX));
-        assert_eq!(parse(&long, &strict()), Err(Refused::TooLong));
-        assert_eq!(parse(" https://shop.example:8443/hooks?a=b ", &strict()).unwrap().path(), "/hooks");
-        let mut open = strict();
-        (open.allow_http, open.allow_private) = (true, true);
-        assert!(parse("http://127.0.0.1:9000/", &open).is_ok());
+        assert_eq!(parse(&long, STRICT), Err(Refused::TooLong));
+        assert_eq!(parse(" https://shop.example:8443/hooks?a=b ", STRICT).unwrap().path(), "/hooks");
+        assert!(parse("http://127.0.0.1:9000/", OPEN).is_ok());
     }
 
     #[tokio::test]
     async fn a_name_that_leads_to_a_private_address_leads_nowhere() {
-        let error = client(&strict()).unwrap().get("https://localhost:9/").send().await.unwrap_err();
+        let error = client(STRICT, Duration::from_secs(2))
+            .build()
+            .unwrap()
+            .get("https://localhost:9/")
+            .send()
+            .await
+            .unwrap_err();
         let mut cause: &dyn std::error::Error = &error;
         while let Some(source) = cause.source() {
             cause = source;
