@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
 use crate::idempotency::Idempotency;
-use crate::payment::Payments;
+use crate::payment::{self, Payments};
 use crate::reports::Reports;
 use crate::sale::Sale;
 use crate::store::live::Live;
@@ -77,7 +77,8 @@ impl App {
         let catalogue = Arc::new(Catalogue::new(m, l, d, c, &config.media));
         let process = uuid::Uuid::new_v4().simple().to_string();
         let named = process.clone();
-        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named));
+        let sale = Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named);
+        let sale = Arc::new(sale.charging(payment::price_rule(config.payment.gateway)));
         let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
         let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process.clone())?);
         let stores = (Arc::clone(&mongo), Arc::clone(&live));
