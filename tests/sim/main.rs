@@ -5,6 +5,7 @@ mod clock;
 mod differential;
 mod durable;
 mod faults;
+mod gateway;
 mod invariants;
 mod ledger;
 mod link;

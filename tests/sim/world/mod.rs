@@ -4,6 +4,8 @@
 mod buyer;
 mod catalogue;
 mod finale;
+mod money;
+mod payer;
 mod process;
 mod seller;
 mod stage;
