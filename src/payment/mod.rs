@@ -80,7 +80,7 @@ impl Payments {
     /// # Errors
     /// When the gateway's client cannot be made.
     pub fn new(
-        stores: (Arc<Mongo>, Arc<Live>, Arc<Sale>),
+        (mongo, live, sale): (Arc<Mongo>, Arc<Live>, Arc<Sale>),
         clock: Arc<dyn Clock>,
         config: &Config,
         process: String,
@@ -90,13 +90,13 @@ impl Payments {
         let gateway: Option<Arc<dyn PaymentGateway>> = match payment.gateway {
             Gateway::None => None,
             Gateway::Sandbox => {
-                let made = Arc::new(Sandbox::new(Arc::clone(&stores.0), payment));
+                let made = Arc::new(Sandbox::new(Arc::clone(&mongo), payment));
                 sandbox = Some(Arc::clone(&made));
                 Some(made)
             }
             Gateway::Stripe => Some(Arc::new(Stripe::new(payment)?)),
         };
-        Ok(Self { sandbox, ..Self::over(stores, gateway, clock, config, process) })
+        Ok(Self { sandbox, ..Self::over((mongo, live), sale, gateway, clock, config, process) })
     }
 
     /// The sandbox, if it is what takes the money.
@@ -110,7 +110,8 @@ impl<L, D> Payments<L, D> {
     /// Payments over these stores, by this gateway.
     #[must_use]
     pub fn over(
-        (durable, live, sale): (Arc<D>, Arc<Live<L>>, Arc<Sale<L, D>>),
+        (durable, live): (Arc<D>, Arc<Live<L>>),
+        sale: Arc<Sale<L, D>>,
         gateway: Option<Arc<dyn PaymentGateway>>,
         clock: Arc<dyn Clock>,
         config: &Config,

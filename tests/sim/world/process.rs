@@ -71,8 +71,8 @@ impl Process {
         let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&durable), at, config, named));
         let deadline = Duration::from_millis(config.payment.deadline_ms);
         let gateway = SimGateway::new(Arc::clone(&around.till), line(&around.gateway_faults), deadline);
-        let stores = (Arc::clone(&durable), Arc::clone(&live), Arc::clone(&sale));
-        let payments = Arc::new(Payments::over(stores, Some(Arc::new(gateway)), clock, config, name));
+        let (stores, sold) = ((Arc::clone(&durable), Arc::clone(&live)), Arc::clone(&sale));
+        let payments = Arc::new(Payments::over(stores, sold, Some(Arc::new(gateway)), clock, config, name));
         let (ready, tasks) = (AtomicBool::new(false), Tracker::new());
         let process = Arc::new(Self { sale, payments, pays: around.pays, live, durable, life, ready, tasks });
         process.tasks.spawn(Arc::clone(&process).run());
