@@ -12,5 +12,6 @@ mod link;
 mod network;
 mod planted;
 mod redis;
+mod remembered;
 mod seeds;
 mod world;

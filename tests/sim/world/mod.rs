@@ -12,5 +12,6 @@ mod stage;
 mod step;
 
 pub use catalogue::Catalogue;
+pub use seller::Control;
 pub use stage::{Bug, Failure, Story, play};
-pub use step::{Step, schedule};
+pub use step::{Action, Machine, Step, schedule};
