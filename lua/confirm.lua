@@ -4,9 +4,12 @@
 -- payment keeps them even when it comes late. After that the units are taken again if there are enough. What the buyer
 -- has cancelled stays cancelled.
 --
+-- That units are gone is said once and for all: the money goes back because of it. A process that stalled with the same
+-- payment in hand, and comes when units are there again, must not give them to somebody who has been refunded.
+--
 -- KEYS  1 event:{E}:saleStatus         string
 --       2 product:P:{E}                hash    stock, held
---       3 booking:U:P:{E}              hash    written here
+--       3 booking:U:P:{E}              hash    written here; refused: units were gone when its payment came
 --       4 event:{E}:product:P:winners  set     + user
 --       5 event:{E}:journal            stream  + one entry
 --       6 event:{E}:holds              zset    - 'product:user'
@@ -16,7 +19,8 @@
 --   CONFIRMED    reservationId quantity price currency status bookedAt expiresAt revision returned
 --   RETAKEN      the same: the payment came after the hold had expired, and there were units
 --   BEFORE       the same: it was confirmed already; nothing was changed
---   NO_STOCK     the same: the payment came after the hold had expired, and its units are gone; nothing was changed
+--   NO_STOCK     the same: the payment came after the hold had expired, and its units are gone, or were when it was asked before;
+--                nothing was changed but that this is remembered
 --   CANCELLED    the same: the reservation was cancelled; nothing was changed
 --   UNKNOWN      the buyer has no such reservation, or another one since; nothing was changed
 --   NOT_RUNNING  the status that the sale has; nothing was changed
@@ -29,7 +33,7 @@ end
 
 local booking = redis.call('HMGET', KEYS[3],
   'reservationId', 'quantity', 'price', 'currency', 'status', 'bookedAt', 'expiresAt', 'revision', 'returned',
-  'idempotencyKey')
+  'idempotencyKey', 'refused')
 if booking[1] ~= ARGV[1] then
   return {'UNKNOWN'}
 end
@@ -72,7 +76,8 @@ if booking[5] == 'PENDING_PAYMENT' then
   tag = 'CONFIRMED'
   redis.call('HINCRBY', KEYS[2], 'held', text(returned - quantity))
 elseif booking[5] == 'EXPIRED' then
-  if stock < paid then
+  if booking[11] or stock < paid then
+    redis.call('HSET', KEYS[3], 'refused', '1')
     return tell('NO_STOCK')
   end
   tag = 'RETAKEN'

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::http::router;
 use crate::http::serve::{Limits, Running, serve};
 use crate::idempotency::Idempotency;
-use crate::payment::Payments;
+use crate::payment::{self, Payments};
 use crate::reports::Reports;
 use crate::sale::Sale;
 use crate::store::live::Live;
@@ -83,7 +83,8 @@ impl App {
         let stores = (Arc::clone(&mongo), Arc::clone(&live));
         let vouchers = Arc::new(Vouchers::new(stores, Arc::clone(&clock), &config, process.clone())?);
         let sale = Sale::new(Arc::clone(&live), Arc::clone(&mongo), Arc::clone(&clock), &config, named);
-        let sale = Arc::new(sale.with_codes(Arc::<Vouchers>::clone(&vouchers)));
+        let sale = sale.with_codes(Arc::<Vouchers>::clone(&vouchers));
+        let sale = Arc::new(sale.charging(payment::price_rule(config.payment.gateway)));
         let stores = (Arc::clone(&mongo), Arc::clone(&live), Arc::clone(&sale));
         let payments = Arc::new(Payments::new(stores, Arc::clone(&clock), &config, process)?);
         let connections = Arc::new(Connections::new(Arc::clone(&mongo), Arc::clone(&clock), &config)?);

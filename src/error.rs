@@ -196,6 +196,8 @@ codes! {
     WebhookDisabled = "webhook_disabled",
     /// This service takes no payments.
     PaymentsOff = "payments_off",
+    /// A product has a price that the payment gateway cannot charge.
+    PriceNotChargeable = "price_not_chargeable",
     /// The reservation is paid, cancelled, or was never to be paid.
     NothingToPay = "nothing_to_pay",
     /// The time in which the reservation could be paid has passed.

@@ -102,6 +102,7 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::WebhookLimitReached
         | Code::WebhookDisabled
         | Code::PaymentsOff
+        | Code::PriceNotChargeable
         | Code::NothingToPay
         | Code::ReservationExpired
         | Code::TransitionRefused

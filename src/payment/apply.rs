@@ -1,14 +1,15 @@
 //! Money that is there is applied to its reservation, once.
 
-use super::Payments;
+use super::{PaymentRecords, Payments};
 use crate::domain::order::OrderStatus;
 use crate::domain::payment::{Applied, Payment, PaymentOutcome};
 use crate::domain::reservation::Confirmed;
 use crate::error::{Code, Dependency, Error, Result};
 use crate::sale::ReservationRef;
+use crate::store::live::link::Link;
 use crate::telemetry::metrics::PAYMENTS;
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Applies a payment that has succeeded and that this call has taken; after a failure it is due again soon.
     ///
     /// # Errors
@@ -19,18 +20,18 @@ impl Payments {
             let (attempts, now) = (payment.attempts.saturating_add(1), self.clock.now());
             tracing::warn!(reservation = %payment.reservation, attempts, error = %error, "a payment cannot be applied now");
             // Should this not be possible either, it is due when its time runs out.
-            drop(self.mongo.payments.give_back(payment, attempts, Some(now + self.pause(attempts))).await);
+            drop(self.durable.give_payment_back(payment, attempts, Some(now + self.pause(attempts))).await);
         }
         applied
     }
 
     async fn apply(&self, payment: &Payment) -> Result<()> {
         let applied = self.decide(payment).await?;
-        let recorded = self.mongo.payments.apply(&payment.reservation, applied, self.clock.now()).await?;
+        let recorded = self.durable.apply_payment(&payment.reservation, applied, self.clock.now()).await?;
         let outcome = recorded.applied.map_or(applied.outcome, |recorded| recorded.outcome);
         if applied.outcome.confirmed() && !outcome.confirmed() {
             // Should this process die or fail now, whoever looks at the payment next takes them back.
-            self.mongo.payments.wake([payment.reservation.as_str()], self.clock.now()).await?;
+            self.durable.wake_payments(&[payment.reservation.as_str()], self.clock.now()).await?;
             return self.take_back(payment, outcome).await;
         }
         metrics::counter!(PAYMENTS, "outcome" => outcome.as_str()).increment(1);

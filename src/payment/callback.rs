@@ -5,10 +5,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use reqwest::header::HeaderMap;
 
-use super::Payments;
 use super::gateway::Notice;
+use super::{PaymentRecords, Payments};
 use crate::domain::payment::Paid;
 use crate::error::{Dependency, Error, Result};
+use crate::store::live::link::Link;
 use crate::telemetry::metrics::PAYMENT_CALLBACKS;
 
 /// Whoever has taken a payment is given so long. Should its process die, the payment is due again then.
@@ -40,7 +41,7 @@ impl Received {
     }
 }
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Deals with a callback. Run it to its end even if the caller hangs up.
     ///
     /// # Errors
@@ -59,14 +60,14 @@ impl Payments {
 
     async fn deal_with(&self, headers: &HeaderMap, body: &[u8]) -> Result<Received> {
         let event = self.gateway()?.verify(headers, body, self.clock.now())?;
-        if self.mongo.payment_events.seen(&event.id).await? {
+        if self.durable.callback_seen(&event.id).await? {
             return Ok(Received::Before);
         }
         let received = match &event.notice {
             Notice::Succeeded { intent, reservation, paid } => {
                 let reservation = match reservation {
                     Some(reservation) => Some(reservation.clone()),
-                    None => self.mongo.payments.by_intent(intent).await?.map(|payment| payment.reservation),
+                    None => self.durable.payment_by_intent(intent).await?.map(|payment| payment.reservation),
                 };
                 match reservation {
                     Some(reservation) => self.succeeded(&reservation, intent, paid).await?,
@@ -74,25 +75,25 @@ impl Payments {
                 }
             }
             Notice::Failed { intent } => {
-                self.mongo.payments.fail(intent).await?;
+                self.durable.fail_payment(intent).await?;
                 Received::Applied
             }
             Notice::Refunded { intent } => self.refunded_elsewhere(intent).await?,
             Notice::Other => Received::Ignored,
         };
-        self.mongo.payment_events.record(&event.id, self.clock.now()).await?;
+        self.durable.record_callback(&event.id, self.clock.now()).await?;
         Ok(received)
     }
 
     /// The money for a reservation is there. Also what is found out by asking ends up here.
     pub(super) async fn succeeded(&self, reservation: &str, intent: &str, paid: &Paid) -> Result<Received> {
         let until = self.clock.now() + TAKEN_FOR;
-        if let Some(taken) = self.mongo.payments.succeed(reservation, intent, paid, until).await? {
+        if let Some(taken) = self.durable.succeed_payment(reservation, intent, paid, until).await? {
             self.apply_taken(&taken).await?;
             return Ok(Received::Applied);
         }
         for _ in 0..LOOKS_MAX {
-            let Some(payment) = self.mongo.payments.by_reservation(reservation).await? else {
+            let Some(payment) = self.durable.payment(reservation).await? else {
                 return Ok(not_ours(intent));
             };
             if payment.intent.as_deref() != Some(intent) {
@@ -103,7 +104,7 @@ impl Payments {
                 return Ok(Received::Before);
             }
             let now = self.clock.now();
-            let taken = self.mongo.payments.claim_unapplied(reservation, now, now + TAKEN_FOR).await?;
+            let taken = self.durable.claim_unapplied(reservation, now, now + TAKEN_FOR).await?;
             if let Some(taken) = taken {
                 self.apply_taken(&taken).await?;
                 return Ok(Received::Applied);
@@ -115,8 +116,8 @@ impl Payments {
 
     /// Money went back: by us, or by somebody at the gateway's own pages. The next look at the payment takes it in.
     async fn refunded_elsewhere(&self, intent: &str) -> Result<Received> {
-        let Some(payment) = self.mongo.payments.by_intent(intent).await? else { return Ok(not_ours(intent)) };
-        self.mongo.payments.wake([payment.reservation.as_str()], self.clock.now()).await?;
+        let Some(payment) = self.durable.payment_by_intent(intent).await? else { return Ok(not_ours(intent)) };
+        self.durable.wake_payments(&[payment.reservation.as_str()], self.clock.now()).await?;
         Ok(Received::Applied)
     }
 }

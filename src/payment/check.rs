@@ -3,7 +3,7 @@
 //! Reads page by page, and holds a page at a time. Money moves a moment after units do, so what does not agree is looked at
 //! again by itself: what is still to be done about it is said to be unknown, and only what nobody will do is wrong.
 
-use super::Payments;
+use super::{PaymentRecords, Payments};
 use crate::domain::event::Event;
 use crate::domain::ids::EventId;
 use crate::domain::order::{Order, OrderStatus};
@@ -11,6 +11,7 @@ use crate::domain::page::Page;
 use crate::domain::payment::{Payment, PaymentState};
 use crate::error::{Code, Result};
 use crate::sale::check::{Check, Verdict};
+use crate::store::live::link::Link;
 
 /// Payments, or orders, that are held at once.
 const PER_PAGE: u32 = 500;
@@ -60,7 +61,7 @@ impl Found {
     }
 }
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Checks every invariant about the money of an event's reservations; there are none if it is not sold for money here.
     ///
     /// # Errors
@@ -75,14 +76,14 @@ impl Payments {
     async fn check_money(&self, event: EventId) -> Result<Check> {
         let (mut found, mut after) = (Found::default(), None);
         loop {
-            let page = self.mongo.payments.succeeded_of(event, after.as_deref(), PER_PAGE).await?;
+            let page = self.durable.payments_succeeded(event, after.as_deref(), PER_PAGE).await?;
             let ids: Vec<String> = page.iter().map(|payment| payment.reservation.clone()).collect();
             let Some(last) = ids.last() else {
                 return Ok(found.check(11, "money kept = price x units held, for each payment", "payments"));
             };
             after = Some(last.clone());
             found.looked_at += page.len();
-            let orders = self.mongo.orders.by_reservations(&ids).await?;
+            let orders = self.durable.orders_by_reservations(&ids).await?;
             for payment in page.iter().filter(|payment| !payment.balanced(orders.get(&payment.reservation))) {
                 found.add(&payment.reservation, self.judge_money(payment).await?);
             }
@@ -94,9 +95,9 @@ impl Payments {
     async fn judge_money(&self, payment: &Payment) -> Result<Verdict> {
         let mut before = payment.clone();
         for _ in 0..LOOKS_MAX {
-            let order = self.mongo.orders.by_reservation(&payment.reservation).await?;
-            let returned = self.mongo.returns.is_open(&payment.reservation).await?;
-            let Some(now) = self.mongo.payments.by_reservation(&payment.reservation).await? else {
+            let order = self.durable.order(&payment.reservation).await?;
+            let returned = self.durable.is_return_open(&payment.reservation).await?;
+            let Some(now) = self.durable.payment(&payment.reservation).await? else {
                 return Ok(Verdict::Violated);
             };
             if now.balanced(order.as_ref()) {
@@ -116,12 +117,12 @@ impl Payments {
     async fn check_units(&self, event: EventId) -> Result<Check> {
         let (mut found, mut after) = (Found::default(), None);
         loop {
-            let page = self.mongo.orders.of_event(event, Page { limit: PER_PAGE, after }).await?;
+            let page = self.durable.orders(event, Page { limit: PER_PAGE, after }).await?;
             let confirmed: Vec<&Order> = page.items.iter().filter(|order| has_units(order)).collect();
             found.looked_at += confirmed.len();
             // Read after the orders: the money is recorded before it confirms anything.
             let ids: Vec<String> = confirmed.iter().map(|order| order.reservation_id.clone()).collect();
-            let payments = self.mongo.payments.by_reservations(&ids).await?;
+            let payments = self.durable.payments(&ids).await?;
             for order in confirmed {
                 let verdict = match payments.get(&order.reservation_id) {
                     Some(payment) if pays(payment) => Verdict::Holds,

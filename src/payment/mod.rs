@@ -14,9 +14,10 @@
 mod apply;
 mod callback;
 mod check;
-mod gateway;
+pub mod gateway;
 mod pay;
 mod reconcile;
+mod records;
 mod refund;
 mod sandbox;
 mod signature;
@@ -28,13 +29,15 @@ use std::time::Duration;
 
 pub use callback::Received;
 pub use pay::Asked;
+pub use records::PaymentRecords;
 pub use sandbox::{Callback, Sandbox};
 
 use crate::config::{self, Config, Gateway};
 use crate::domain::clock::Clock;
 use crate::error::{Code, Error, Result};
-use crate::sale::Sale;
+use crate::sale::{PriceRule, Sale};
 use crate::store::live::Live;
+use crate::store::live::link::TcpLink;
 use crate::store::mongo::Mongo;
 use gateway::PaymentGateway;
 use stripe::Stripe;
@@ -42,19 +45,33 @@ use stripe::Stripe;
 /// The longest pause before something that failed is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 
+/// What the configured gateway cannot charge.
+#[must_use]
+pub fn price_rule(gateway: Gateway) -> PriceRule {
+    match gateway {
+        Gateway::Stripe => units::unchargeable,
+        Gateway::None | Gateway::Sandbox => |_, _| None,
+    }
+}
+
 /// Everything that can be done about the money for reservations.
-#[derive(Debug)]
-pub struct Payments {
+pub struct Payments<L = TcpLink, D = Mongo> {
     gateway: Option<Arc<dyn PaymentGateway>>,
     sandbox: Option<Arc<Sandbox>>,
-    mongo: Arc<Mongo>,
-    live: Arc<Live>,
-    sale: Arc<Sale>,
+    durable: Arc<D>,
+    live: Arc<Live<L>>,
+    sale: Arc<Sale<L, D>>,
     clock: Arc<dyn Clock>,
     config: config::Payment,
     lease_ttl: Duration,
     /// Names this process among the others, in leases.
     process: String,
+}
+
+impl<L, D> std::fmt::Debug for Payments<L, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Payments").field("gateway", &self.gateway).finish_non_exhaustive()
+    }
 }
 
 impl Payments {
@@ -68,25 +85,40 @@ impl Payments {
         config: &Config,
         process: String,
     ) -> Result<Self> {
-        let payment = config.payment.clone();
+        let payment = &config.payment;
         let mut sandbox = None;
         let gateway: Option<Arc<dyn PaymentGateway>> = match payment.gateway {
             Gateway::None => None,
             Gateway::Sandbox => {
-                let made = Arc::new(Sandbox::new(Arc::clone(&mongo), &payment));
+                let made = Arc::new(Sandbox::new(Arc::clone(&mongo), payment));
                 sandbox = Some(Arc::clone(&made));
                 Some(made)
             }
-            Gateway::Stripe => Some(Arc::new(Stripe::new(&payment)?)),
+            Gateway::Stripe => Some(Arc::new(Stripe::new(payment)?)),
         };
-        let lease_ttl = Duration::from_millis(config.sale.lease_ttl_ms);
-        Ok(Self { gateway, sandbox, mongo, live, sale, clock, config: payment, lease_ttl, process })
+        Ok(Self { sandbox, ..Self::over((mongo, live), sale, gateway, clock, config, process) })
     }
 
     /// The sandbox, if it is what takes the money.
     #[must_use]
     pub const fn sandbox(&self) -> Option<&Arc<Sandbox>> {
         self.sandbox.as_ref()
+    }
+}
+
+impl<L, D> Payments<L, D> {
+    /// Payments over these stores, by this gateway.
+    #[must_use]
+    pub fn over(
+        (durable, live): (Arc<D>, Arc<Live<L>>),
+        sale: Arc<Sale<L, D>>,
+        gateway: Option<Arc<dyn PaymentGateway>>,
+        clock: Arc<dyn Clock>,
+        config: &Config,
+        process: String,
+    ) -> Self {
+        let lease_ttl = Duration::from_millis(config.sale.lease_ttl_ms);
+        Self { gateway, sandbox: None, durable, live, sale, clock, config: config.payment.clone(), lease_ttl, process }
     }
 
     fn gateway(&self) -> Result<&dyn PaymentGateway> {

@@ -7,9 +7,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::Payments;
 use super::gateway::{Intent, IntentState, NewIntent, PaymentGateway};
 use super::reconcile::next_question;
+use super::{PaymentRecords, Payments};
 use crate::config::SecretString;
 use crate::domain::ids::{EventId, ProductId, UserId};
 use crate::domain::money::Money;
@@ -17,6 +17,7 @@ use crate::domain::order::OrderStatus;
 use crate::domain::payment::{Payment, PaymentState};
 use crate::domain::reservation::Reservation;
 use crate::error::{Code, Error, Result};
+use crate::store::live::link::Link;
 use crate::task::retry::Retry;
 
 /// A gateway that did not answer is asked once more: the same key finds what the first call made.
@@ -37,7 +38,7 @@ pub struct Asked {
     pub expires_at: DateTime<Utc>,
 }
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Asks a buyer to pay for their own reservation of a product. Run it to its end even if the caller hangs up.
     ///
     /// # Errors
@@ -47,7 +48,7 @@ impl Payments {
         let gateway = self.gateway()?;
         let reservation = self.sale.reservation_of(user, product, event).await?;
         let expires_at = self.payable_until(&reservation).await?;
-        let payment = self.mongo.payments.begin(&self.new_payment(&reservation, expires_at)).await?;
+        let payment = self.durable.begin_payment(&self.new_payment(&reservation, expires_at)).await?;
         if payment.state == PaymentState::Succeeded {
             return Err(paid());
         }
@@ -56,7 +57,7 @@ impl Payments {
             IntentState::Open => {}
             IntentState::Succeeded => {
                 // Its callback is lost or on its way; there is no need to wait for it.
-                self.mongo.payments.ask_at(&payment.reservation, self.clock.now()).await?;
+                self.durable.ask_payment_at(&payment.reservation, self.clock.now()).await?;
                 return Err(paid());
             }
             IntentState::Canceled => {
@@ -81,7 +82,7 @@ impl Payments {
     /// [`Code::NotFound`]; when a store does not answer.
     pub async fn of_own(&self, user: UserId, product: ProductId, event: EventId) -> Result<Payment> {
         let reservation = self.sale.reservation_of(user, product, event).await?;
-        let payment = self.mongo.payments.by_reservation(&reservation.id).await?;
+        let payment = self.durable.payment(&reservation.id).await?;
         payment.ok_or_else(|| Error::not_found("payment not found"))
     }
 
@@ -142,7 +143,7 @@ impl Payments {
         let retry = Retry { attempts_max: ATTEMPTS_MAX, pause: self.pause(1) };
         let intent = retry.run(|| gateway.create(&wanted)).await?;
         let first = next_question(payment, self.clock.now());
-        let recorded = self.mongo.payments.attach(&payment.reservation, &intent.id, first).await?;
+        let recorded = self.durable.attach_intent(&payment.reservation, &intent.id, first).await?;
         match recorded.intent {
             // A gateway that forgets keys has made a second one. Nobody hears of it, so nobody pays it.
             Some(other) if other != intent.id => gateway.intent(&other).await,

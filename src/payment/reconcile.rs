@@ -13,11 +13,12 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::StreamExt;
 
-use super::Payments;
 use super::callback::TAKEN_FOR;
 use super::gateway::IntentState;
+use super::{PaymentRecords, Payments};
 use crate::domain::payment::{Payment, PaymentState};
 use crate::error::Result;
+use crate::store::live::link::Link;
 use crate::task::Tracker;
 use crate::telemetry::metrics::{PAYMENTS_UNAPPLIED, REFUNDS_STUCK};
 
@@ -39,7 +40,7 @@ pub(super) fn next_question(payment: &Payment, now: DateTime<Utc>) -> Option<Dat
     std::iter::once(before).chain(after).find(|moment| *moment > now)
 }
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Reconciles again and again until the application stops, while this process leads.
     pub async fn keep_reconciling(self: Arc<Self>, tasks: Tracker) {
         if self.gateway.is_none() {
@@ -52,7 +53,7 @@ impl Payments {
             let round = async move {
                 let now = payments.clock.now();
                 let ttl = payments.lease_ttl.max(interval * 3);
-                let leads = payments.mongo.leases.take(LEASE, &payments.process, now, ttl).await?;
+                let leads = payments.durable.take_lease(LEASE, &payments.process, now, ttl).await?;
                 if leads { payments.reconcile().await } else { Ok(false) }
             };
             pause = match tasks.complete("reconciling payments", round).await {
@@ -64,7 +65,7 @@ impl Payments {
                 }
             };
         }
-        drop(self.mongo.leases.give_up(LEASE, &self.process).await);
+        drop(self.durable.give_up_lease(LEASE, &self.process).await);
     }
 
     /// One round; true if it had its hands full, and there may be more.
@@ -73,14 +74,14 @@ impl Payments {
     /// When the database does not answer. A payment that cannot be dealt with does not hold up the others.
     pub async fn reconcile(&self) -> Result<bool> {
         let returned = self.wake_returned().await?;
-        let due = self.mongo.payments.due(self.clock.now(), PER_ROUND).await?;
+        let due = self.durable.payments_due(self.clock.now(), PER_ROUND).await?;
         let full = returned.max(due.len()) >= PER_ROUND as usize;
         let steps = futures::stream::iter(due).map(|reservation| async move { self.step(&reservation).await });
         let failed = steps.buffer_unordered(AT_ONCE).filter_map(|step| async { step.err() }).collect::<Vec<_>>().await;
         if let Some(error) = failed.first() {
             tracing::warn!(failed = failed.len(), error = %error, "some payments could not be dealt with yet");
         }
-        let (unapplied, stuck) = self.mongo.payments.backlog().await?;
+        let (unapplied, stuck) = self.durable.payment_backlog().await?;
         let gauge = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         metrics::gauge!(PAYMENTS_UNAPPLIED).set(gauge(unapplied));
         metrics::gauge!(REFUNDS_STUCK).set(gauge(stuck));
@@ -89,18 +90,18 @@ impl Payments {
 
     /// Units went back: their money is due. The payments first, then the marks: a crash in between repeats it.
     async fn wake_returned(&self) -> Result<usize> {
-        let returned = self.mongo.returns.open(PER_ROUND).await?;
+        let returned = self.durable.returns_open(PER_ROUND).await?;
         if !returned.is_empty() {
-            let reservations = returned.iter().map(|one| one.reservation_id.as_str());
-            self.mongo.payments.wake(reservations, self.clock.now()).await?;
-            self.mongo.returns.close(&returned).await?;
+            let reservations: Vec<&str> = returned.iter().map(|one| one.reservation_id.as_str()).collect();
+            self.durable.wake_payments(&reservations, self.clock.now()).await?;
+            self.durable.close_returns(&returned).await?;
         }
         Ok(returned.len())
     }
 
     async fn step(&self, reservation: &str) -> Result<()> {
         let now = self.clock.now();
-        let Some(payment) = self.mongo.payments.claim(reservation, now, now + TAKEN_FOR).await? else { return Ok(()) };
+        let Some(payment) = self.durable.claim_payment(reservation, now, now + TAKEN_FOR).await? else { return Ok(()) };
         match (payment.state, payment.applied) {
             (PaymentState::Succeeded, None) => self.apply_taken(&payment).await,
             (PaymentState::Succeeded, Some(_)) => self.balance(&payment).await,
@@ -111,19 +112,19 @@ impl Payments {
     /// Asks the gateway about a payment that nothing was heard of.
     async fn question(&self, payment: &Payment) -> Result<()> {
         let (Some(intent), now) = (&payment.intent, self.clock.now()) else {
-            return self.mongo.payments.give_back(payment, 0, None).await;
+            return self.durable.give_payment_back(payment, 0, None).await;
         };
         let next = next_question(payment, now);
         match self.gateway()?.intent(intent).await {
             Ok(found) => match found.state {
-                IntentState::Open => self.mongo.payments.give_back(payment, 0, next).await,
+                IntentState::Open => self.durable.give_payment_back(payment, 0, next).await,
                 IntentState::Succeeded => {
                     tracing::warn!(reservation = %payment.reservation, "a payment was found by asking; its callback has not come");
                     self.succeeded(&payment.reservation, intent, &found.received).await.map(|_| ())
                 }
                 IntentState::Canceled => {
-                    self.mongo.payments.fail(intent).await?;
-                    self.mongo.payments.give_back(payment, 0, None).await
+                    self.durable.fail_payment(intent).await?;
+                    self.durable.give_payment_back(payment, 0, None).await
                 }
             },
             Err(error) => {
@@ -131,7 +132,7 @@ impl Payments {
                 tracing::warn!(reservation = %payment.reservation, attempts, error = %error.chain(), "the gateway does not say what became of a payment");
                 // While there is any point in asking.
                 let again = next.map(|_| now + self.pause(attempts));
-                self.mongo.payments.give_back(payment, attempts, again).await
+                self.durable.give_payment_back(payment, attempts, again).await
             }
         }
     }

@@ -7,18 +7,19 @@
 
 use std::time::Duration;
 
-use super::Payments;
 use super::gateway::Refunded;
+use super::{PaymentRecords, Payments};
 use crate::domain::event::SalePhase;
 use crate::domain::payment::{Paid, Payment};
 use crate::error::{Dependency, Error, Result};
+use crate::store::live::link::Link;
 use crate::telemetry::metrics::REFUNDS;
 
 /// An order that does not tell of its payment yet is looked at again this soon, and less and less often.
 const ORDER_PAUSE: Duration = Duration::from_millis(200);
 const ORDER_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-impl Payments {
+impl<L: Link, D: PaymentRecords> Payments<L, D> {
     /// Looks at an applied payment that this call has taken: refunds what is too much, and is done with it then, until units
     /// go back.
     ///
@@ -28,39 +29,39 @@ impl Payments {
         if let Some(applied) = payment.applied.filter(|applied| !applied.outcome.confirmed()) {
             self.take_back_if_held(payment, applied.outcome).await?;
         }
-        let order = self.mongo.orders.by_reservation(&payment.reservation).await?;
+        let order = self.durable.order(&payment.reservation).await?;
         let now = self.clock.now();
         if !payment.told_by(order.as_ref()) && !self.settled(payment).await? {
             let attempts = payment.attempts.saturating_add(1);
             let pause = (ORDER_PAUSE * attempts).min(ORDER_PAUSE_MAX);
-            return self.mongo.payments.give_back(payment, attempts, Some(now + pause)).await;
+            return self.durable.give_payment_back(payment, attempts, Some(now + pause)).await;
         }
         // A refund that is under way comes to its end first, whatever the order says by now.
         let target = payment.refunding_minor.unwrap_or_else(|| payment.refund_target(order.as_ref()));
         if target <= payment.refunded_minor {
-            return self.mongo.payments.give_back(payment, 0, None).await;
+            return self.durable.give_payment_back(payment, 0, None).await;
         }
         match self.refund(payment, target).await {
             // Looked at once more: units may have gone back meanwhile.
-            Ok(()) => self.mongo.payments.give_back(payment, 0, Some(now)).await,
+            Ok(()) => self.durable.give_payment_back(payment, 0, Some(now)).await,
             Err(error) => {
                 let attempts = payment.attempts.saturating_add(1);
                 let reservation = &payment.reservation;
                 if attempts >= self.config.refund_attempts_max {
                     metrics::counter!(REFUNDS, "outcome" => "given_up").increment(1);
                     tracing::error!(%reservation, target, attempts, error = %error.chain(), "a refund was given up; it needs a person");
-                    return self.mongo.payments.give_up(payment, now).await;
+                    return self.durable.give_payment_up(payment, now).await;
                 }
                 metrics::counter!(REFUNDS, "outcome" => "failed").increment(1);
                 tracing::warn!(%reservation, target, attempts, error = %error.chain(), "a refund has failed; it is tried again");
-                self.mongo.payments.give_back(payment, attempts, Some(now + self.pause(attempts))).await
+                self.durable.give_payment_back(payment, attempts, Some(now + self.pause(attempts))).await
             }
         }
     }
 
     /// Whether the orders are all that is left of the sale: what they do not know was lost with a live store.
     async fn settled(&self, payment: &Payment) -> Result<bool> {
-        let event = self.mongo.events.by_id(payment.event).await?;
+        let event = self.durable.event(payment.event).await?;
         Ok(event.is_none_or(|event| event.phase == SalePhase::Settled))
     }
 
@@ -73,7 +74,7 @@ impl Payments {
         let mut back = payment.refunded_minor;
         if payment.refunding_minor.is_some() {
             back = back.max(gateway.refunded_minor(intent).await?);
-        } else if !self.mongo.payments.start_refund(reservation, target).await? {
+        } else if !self.durable.start_refund(reservation, target).await? {
             // Somebody else was quicker, who had this payment for longer than one may.
             return Ok(());
         }
@@ -82,11 +83,11 @@ impl Payments {
             let missing = Paid { minor: target - back, currency: currency.to_owned() };
             let key = refund_key(payment, target, back);
             if let Refunded::Refused(why) = gateway.refund(intent, &missing, &key).await? {
-                self.mongo.payments.refuse_refund(reservation, target).await?;
+                self.durable.refuse_refund(reservation, target).await?;
                 return Err(Error::unavailable(Dependency::PaymentGateway, "refunding a payment", why));
             }
         }
-        if self.mongo.payments.finish_refund(reservation, target).await? {
+        if self.durable.finish_refund(reservation, target).await? {
             metrics::counter!(REFUNDS, "outcome" => "made").increment(1);
             tracing::info!(%reservation, target, "payment refunded");
         }

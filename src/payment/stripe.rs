@@ -225,7 +225,8 @@ impl PaymentGateway for Stripe {
     fn create<'a>(&'a self, wanted: &'a NewIntent) -> BoxFuture<'a, Result<Intent>> {
         Box::pin(async move {
             const DOING: &str = "creating a payment intent";
-            units::check_price(wanted.price)?;
+            let units = u32::try_from(wanted.amount.minor / wanted.price.minor.max(1)).unwrap_or(u32::MAX);
+            units::check_price(wanted.price, units)?;
             let code = wanted.amount.currency.code();
             let amount = in_their_units(DOING, wanted.amount.minor, code)?;
             let currency = code.to_ascii_lowercase();

@@ -40,19 +40,67 @@ pub(super) fn from_stripe(there: i64, code: &str) -> Option<i64> {
     (there / theirs).checked_mul(ours)
 }
 
-/// Refuses a price of which no whole number of units could be charged, or given back.
+/// The least that is charged, in ISO's minor units, by an account that is paid out in the same currency; by others it may be
+/// a little more. See <https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts>.
+const LEAST: [(&str, i64); 23] = [
+    ("AED", 200),
+    ("AUD", 50),
+    ("BRL", 50),
+    ("CAD", 50),
+    ("CHF", 50),
+    ("CZK", 1_500),
+    ("DKK", 250),
+    ("EUR", 50),
+    ("GBP", 30),
+    ("HKD", 400),
+    ("HUF", 17_500),
+    ("INR", 50),
+    ("JPY", 50),
+    ("MXN", 1_000),
+    ("MYR", 200),
+    ("NOK", 300),
+    ("NZD", 50),
+    ("PLN", 200),
+    ("RON", 200),
+    ("SEK", 300),
+    ("SGD", 50),
+    ("THB", 1_000),
+    ("USD", 50),
+];
+
+/// The most that is charged, in their units: eight digits of the currencies that say so, and of none more than twelve.
+fn most(code: &str) -> i64 {
+    match code {
+        "AUD" | "CAD" | "CHF" | "EUR" | "GBP" | "NZD" | "SGD" | "USD" => 99_999_999,
+        _ => 999_999_999_999,
+    }
+}
+
+/// Why nobody could pay for one unit at this price, or for so many, if they could not; or why not every number of them could
+/// be given back.
+pub(super) fn unchargeable(price: Money, units_max: u32) -> Option<String> {
+    let code = price.currency.code();
+    let Some(one) = to_stripe(price.minor, code) else {
+        return Some(format!("the payment gateway takes no such fraction of {code}"));
+    };
+    let least = LEAST.iter().find(|(currency, _)| *currency == code).map_or(0, |(_, least)| *least);
+    if price.minor < least {
+        return Some(format!("the payment gateway takes no amount of {code} as small as this"));
+    }
+    let all = one.checked_mul(i64::from(units_max));
+    if all.is_none_or(|all| all > most(code)) {
+        return Some(format!("the payment gateway takes no amount of {code} as large as {units_max} times this price"));
+    }
+    None
+}
+
+/// Refuses what is asked for at a price that it cannot be charged at.
 ///
 /// # Errors
-/// [`Code::PaymentsOff`].
-pub(super) fn check_price(price: Money) -> Result<()> {
-    let code = price.currency.code();
-    if to_stripe(price.minor, code).is_some() {
-        return Ok(());
-    }
-    Err(Error::refused(
-        Code::PaymentsOff,
-        format!("this price cannot be charged: the payment gateway takes no such fraction of {code}"),
-    ))
+/// [`Code::PriceNotChargeable`].
+pub(super) fn check_price(price: Money, units: u32) -> Result<()> {
+    let refused = |why| Err(Error::refused(Code::PriceNotChargeable, format!("this cannot be paid for: {why}")));
+    unchargeable(price, units).map_or(Ok(()), refused)
 }
 
 #[cfg(test)]
@@ -82,11 +130,31 @@ mod tests {
 
     #[test]
     fn a_price_that_stripe_has_no_amount_for_is_refused_before_anybody_is_asked_to_pay() {
-        let checked = |minor, currency| check_price(Money { minor, currency });
-        assert!(checked(1_230, Currency::KWD).is_ok() && checked(1, Currency::JPY).is_ok());
-        for (minor, currency) in [(1_234, Currency::KWD), (50, Currency::MGA), (1, Currency::TND)] {
-            let refused = checked(minor, currency).unwrap_err();
-            assert_eq!(refused.code(), Code::PaymentsOff);
+        let checked = |minor, currency, units| check_price(Money { minor, currency }, units);
+        for (minor, currency, units) in [
+            (1_230, Currency::KWD, 3),
+            (50, Currency::JPY, 1),
+            (50, Currency::USD, 1),
+            (99_999_999, Currency::EUR, 1),
+            (33_333_333, Currency::EUR, 3),
+            (1, Currency::XOF, 1),
+            (100_000_000, Currency::IDR, 1),
+        ] {
+            assert!(checked(minor, currency, units).is_ok(), "{minor} {currency:?} x {units}");
+        }
+        for (minor, currency, units) in [
+            (1_234, Currency::KWD, 1),
+            (50, Currency::MGA, 1),
+            (1, Currency::TND, 1),
+            (49, Currency::USD, 1),
+            (49, Currency::JPY, 100),
+            (100_000_000, Currency::EUR, 1),
+            (33_333_334, Currency::EUR, 3),
+            (i64::MAX, Currency::IDR, 1),
+            (i64::MAX / 2, Currency::IDR, 3),
+        ] {
+            let refused = checked(minor, currency, units).unwrap_err();
+            assert_eq!(refused.code(), Code::PriceNotChargeable);
             assert!(refused.to_string().contains(currency.code()), "{refused}");
         }
     }

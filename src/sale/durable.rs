@@ -25,23 +25,30 @@ use crate::store::mongo::audit::AuditEntry;
 use crate::store::mongo::orders::{Tally, Upserted};
 use crate::store::mongo::products::ProductStream;
 
+/// A trait of calls to the durable store, and its implementation by [`Mongo`]'s repositories.
 macro_rules! durable {
-    ($($(#[doc = $doc:literal])+ fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $answer:ty = $repository:ident.$method:ident;)+) => {
-        /// The durable side of a sale. What each call does is said at the repository behind it. Every call fails when
-        /// the store does not answer in time.
-        pub trait Durable: Send + Sync + 'static {
+    (
+        $(#[doc = $about:literal])+ trait $trait:ident: $($bound:path),+;
+        $($(#[doc = $doc:literal])+ fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $answer:ty = $repository:ident.$method:ident;)+
+    ) => {
+        $(#[doc = $about])+
+        pub trait $trait: $($bound +)+ 'static {
             $($(#[doc = $doc])+ fn $name(&self $(, $arg: $type)*) -> impl Future<Output = Result<$answer>> + Send;)+
         }
 
-        impl Durable for Mongo {
+        impl $trait for Mongo {
             $(async fn $name(&self $(, $arg: $type)*) -> Result<$answer> {
                 self.$repository.$method($($arg),*).await
             })+
         }
     };
 }
+pub(crate) use durable;
 
 durable! {
+    /// The durable side of a sale. What each call does is said at the repository behind it. Every call fails when
+    /// the store does not answer in time.
+    trait Durable: Send, Sync;
     /// The event with this id.
     fn event(&self, id: EventId) -> Option<Event> = events.by_id;
     /// Events whose sale is in one of these phases.

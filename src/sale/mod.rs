@@ -42,9 +42,13 @@ pub use watch::{Listener, State as WatchedState, fingerprint};
 
 use crate::config;
 use crate::domain::clock::Clock;
+use crate::domain::money::Money;
 use crate::store::live::Live;
 use crate::store::live::link::TcpLink;
 use crate::store::mongo::Mongo;
+
+/// Why buyers could not pay for up to so many units at a price, if they could not.
+pub type PriceRule = fn(Money, u32) -> Option<String>;
 
 /// Everything that can be done to a sale.
 pub struct Sale<L = TcpLink, D = Mongo> {
@@ -57,6 +61,8 @@ pub struct Sale<L = TcpLink, D = Mongo> {
     stopped_status_ttl_s: u64,
     /// Whether buyers can pay: an event whose reservations are to be paid opens only then.
     takes_payments: bool,
+    /// And the prices that they can be asked for.
+    price_rule: PriceRule,
     /// Names this process among the others: to the journal's group, in leases, in the audit.
     process: String,
     listeners: announce::Listeners,
@@ -90,6 +96,7 @@ impl<L, D> Sale<L, D> {
             watches: watch::Watches::new(config.server.streams_max),
             stopped_status_ttl_s: config.live.stopped_status_ttl_s,
             takes_payments: config.payment.gateway != config::Gateway::None,
+            price_rule: |_, _| None,
             process,
             listeners: announce::Listeners::default(),
             listeners_known_for: Duration::from_millis(config.webhooks.listeners_known_for_ms),
@@ -101,5 +108,11 @@ impl<L, D> Sale<L, D> {
     #[must_use]
     pub fn with_codes(self, codes: Arc<dyn Codes>) -> Self {
         Self { codes: Some(codes), ..self }
+    }
+
+    /// With prices that can be charged.
+    #[must_use]
+    pub fn charging(self, price_rule: PriceRule) -> Self {
+        Self { price_rule, ..self }
     }
 }

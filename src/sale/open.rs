@@ -11,14 +11,18 @@
 //! Before step 7 no buyer can reserve. A failure before it is undone (no stock, phase DRAFT, an event that can be opened
 //! again); a crash before it is undone by the next opener or by [`super::recovery`].
 
+use futures::StreamExt;
+
 use super::projector::{lost, project};
 use super::{Durable, Sale};
 use crate::domain::event::{Event, SalePhase};
 use crate::domain::ids::{EventId, UserId};
+use crate::domain::product::Product;
 use crate::domain::sale::{SaleAction, SaleStatus};
 use crate::error::{Code, Error, Result};
 use crate::store::live::link::Link;
 use crate::store::live::{OpeningToken, Projecting, Removed, Transitioned};
+use crate::store::mongo::products::ProductStream;
 
 /// An opened sale.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +87,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             return Err(Error::refused(Code::NoProducts, "register at least one product before opening the sale"));
         }
         self.keep_codes(&fresh, run).await?;
-        let products = self.durable.frozen(event, run).await?;
+        let products = self.chargeable(&fresh, self.durable.frozen(event, run).await?);
         let projected = project(&self.live, &self.config, event, self.promised(&fresh).await?, token, products).await?;
         let stored = self.live.product_count(event).await?;
         if projected != frozen || stored != frozen {
@@ -225,6 +229,23 @@ impl<L: Link, D: Durable> Sale<L, D> {
             ));
         }
         Ok(())
+    }
+
+    /// The products, or a refusal at the first one whose price nobody could be asked for: its units would all be held and
+    /// run out.
+    fn chargeable(&self, event: &Event, products: ProductStream) -> ProductStream {
+        if event.terms.payment_window_s == 0 {
+            return products;
+        }
+        let rule = self.price_rule;
+        let checked = move |product: Product| match rule(product.price, product.per_buyer_limit.min(product.units)) {
+            None => Ok(product),
+            Some(why) => Err(Error::refused(
+                Code::PriceNotChargeable,
+                format!("product {} ({}) cannot be paid for: {why}", product.id, product.title),
+            )),
+        };
+        Box::pin(products.map(move |product| product.and_then(checked)))
     }
 
     /// A sale does not open on a server that may throw it away, or without the index that settles it exactly once.

@@ -100,15 +100,17 @@ impl<L: Link, D: Durable> Sale<L, D> {
     }
 
     /// Gives every order back. A drainer may still write a batch that it had in hand when the sale was lost, behind where we
-    /// have read: then it is done again, until as many orders were dealt with as there are.
+    /// have read: then it is done again, until as many orders were dealt with as there are. And it is done once more if units
+    /// were missing: the newest orders come first, and what they need may be what older ones have given back since.
     async fn restore_orders(&self, event: EventId, token: Option<&OpeningToken>) -> Result<Restored> {
-        let mut written = 0;
+        let (mut written, mut once_more) = (0, true);
         loop {
             let mut restored = self.restore_pages(event, token).await?;
             written += restored.written;
             let Restored { known, short, strange, .. } = restored;
-            if restored.written + known + short + strange >= self.durable.count_orders(event).await? {
-                restored.known -= written - restored.written;
+            let again = short > 0 && std::mem::take(&mut once_more);
+            if !again && restored.written + known + short + strange >= self.durable.count_orders(event).await? {
+                restored.known = restored.known.saturating_sub(written - restored.written);
                 restored.written = written;
                 return Ok(restored);
             }

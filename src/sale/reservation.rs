@@ -39,7 +39,17 @@ impl From<&Order> for ReservationRef {
 /// What an order is to become.
 enum Change<T> {
     To(Reservation, fn(Reservation) -> T),
+    /// If the order is all there is of it.
     Stay(T),
+    /// Whatever the live store still has to say of it.
+    Final(T),
+}
+
+/// What stays as it is although its hold had run out. A late payment may have confirmed it in the live store, and its order
+/// does not say so until the journal is drained; but not if the live store has `forgotten` it, for another reservation of its
+/// buyer.
+fn ran_out<T>(told: T, forgotten: bool) -> Change<T> {
+    if forgotten { Change::Final(told) } else { Change::Stay(told) }
 }
 
 impl<L: Link, D: Durable> Sale<L, D> {
@@ -48,21 +58,20 @@ impl<L: Link, D: Durable> Sale<L, D> {
     /// # Errors
     /// When a store does not answer, or while the sale is being settled: confirming again is safe.
     pub async fn confirm(&self, of: &ReservationRef, units: u32) -> Result<Confirmed> {
-        let live = self.live.confirm(of.event, (of.user, of.product), &of.id, units).await?;
-        match live {
-            Confirmed::Unknown | Confirmed::NotRunning(_) => {
-                let confirmed = self.confirm_order(of).await?;
-                if let Confirmed::OnTime(order) | Confirmed::Before(order) = &confirmed {
-                    // There is no journal any more from which its codes would follow.
-                    self.codes_follow(of.event, std::slice::from_ref(order)).await?;
-                }
-                Ok(confirmed)
-            }
-            decided => Ok(decided),
+        let forgotten = match self.live.confirm(of.event, (of.user, of.product), &of.id, units).await? {
+            Confirmed::Unknown => true,
+            Confirmed::NotRunning(_) => false,
+            decided => return Ok(decided),
+        };
+        let confirmed = self.confirm_order(of, forgotten).await?;
+        if let Confirmed::OnTime(order) | Confirmed::Before(order) = &confirmed {
+            // There is no journal any more from which its codes would follow.
+            self.codes_follow(of.event, std::slice::from_ref(order)).await?;
         }
+        Ok(confirmed)
     }
 
-    async fn confirm_order(&self, of: &ReservationRef) -> Result<Confirmed> {
+    async fn confirm_order(&self, of: &ReservationRef, forgotten: bool) -> Result<Confirmed> {
         self.change_order(of, |order| match order.status {
             OrderStatus::PendingPayment => {
                 let mut after = order.reservation();
@@ -72,9 +81,9 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 Change::To(after, Confirmed::OnTime)
             }
             OrderStatus::Confirmed => Change::Stay(Confirmed::Before(order.reservation())),
-            OrderStatus::Cancelled => Change::Stay(Confirmed::Cancelled(order.reservation())),
+            OrderStatus::Cancelled => Change::Final(Confirmed::Cancelled(order.reservation())),
             // Nothing is on sale any more that could be taken again.
-            OrderStatus::Expired => Change::Stay(Confirmed::NoStock(order.reservation())),
+            OrderStatus::Expired => ran_out(Confirmed::NoStock(order.reservation()), forgotten),
         })
         .await
         .map(|changed| changed.unwrap_or(Confirmed::Unknown))
@@ -117,10 +126,12 @@ impl<L: Link, D: Durable> Sale<L, D> {
             operation,
         };
         let released = match self.live.release(of.event, std::slice::from_ref(&release)).await? {
-            Releasing::Done(outcomes) => outcomes.into_iter().next().unwrap_or(Released::Unknown),
-            Releasing::NotRunning(_) => Released::Unknown,
+            Releasing::Done(outcomes) => match outcomes.into_iter().next().unwrap_or(Released::Unknown) {
+                Released::Unknown => self.release_order(of, &release, true).await?,
+                decided => decided,
+            },
+            Releasing::NotRunning(_) => self.release_order(of, &release, false).await?,
         };
-        let released = if released == Released::Unknown { self.release_order(of, &release).await? } else { released };
         match released {
             Released::Now(reservation) => {
                 metrics::counter!(RELEASES, "how" => "cancelled").increment(1);
@@ -177,15 +188,23 @@ impl<L: Link, D: Durable> Sale<L, D> {
         Ok(reservation)
     }
 
-    pub(super) async fn release_order(&self, of: &ReservationRef, release: &Release) -> Result<Released> {
+    pub(super) async fn release_order(
+        &self,
+        of: &ReservationRef,
+        release: &Release,
+        forgotten: bool,
+    ) -> Result<Released> {
         let (wanted, slot) = (release.units, release.keep_slot);
         let operation = release.operation.as_deref().unwrap_or_default();
         self.change_order(of, |order| {
             let units = wanted.unwrap_or_else(|| order.units_held());
             let mut after = order.reservation();
             let repeated = !operation.is_empty() && order.operation == operation;
-            if repeated || order.status.over() {
-                return Change::Stay(Released::Before(after));
+            match order.status {
+                OrderStatus::Cancelled => return Change::Final(Released::Before(after)),
+                OrderStatus::Expired => return ran_out(Released::Before(after), forgotten),
+                _ if repeated => return Change::Stay(Released::Before(after)),
+                _ => {}
             }
             // Listed as unpaid, and paid since.
             if release.only_due && order.status != OrderStatus::PendingPayment {
@@ -213,8 +232,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
                 return if self.is_settled(of.event).await? { Ok(None) } else { Err(not_now()) };
             };
             let (mut after, told) = match change(&order) {
-                // What is over stays over, whatever the live store still has to say of it.
-                Change::Stay(told) if order.status.over() => return Ok(Some(told)),
+                Change::Final(told) => return Ok(Some(told)),
                 Change::Stay(told) => {
                     return if self.is_settled(of.event).await? { Ok(Some(told)) } else { Err(not_now()) };
                 }

@@ -103,7 +103,7 @@ impl<L: Link, D: Durable> Sale<L, D> {
             }
             let of = ReservationRef::from(&order);
             let release = Release { reservation: Some(of.id.clone()), ..Release::of_due(of.user, of.product) };
-            match self.release_order(&of, &release).await {
+            match self.release_order(&of, &release, false).await {
                 Ok(Released::Now(_)) => metrics::counter!(RELEASES, "how" => "expired").increment(1),
                 Ok(_) => {}
                 // Its sale runs or is being settled: the live store has it.

@@ -1,4 +1,4 @@
-//! The proof that the simulator sees: seven mistakes that systems of this kind have made, each of them planted, and each
+//! The proof that the simulator sees: eleven mistakes that systems of this kind have made, each of them planted, and each
 //! of them found.
 
 use orbit::store::live::scripts::SOURCES;
@@ -75,4 +75,28 @@ fn a_sweep_that_does_not_look_whether_it_was_paid_meanwhile_is_found() {
     const DUE: &str = "elseif only_due and not (unpaid and expires and expires <= now) then";
     let found = found(Bug::Script(&[(DUE, "elseif false then")]));
     assert!(found.what().starts_with("invariant 6"), "{}", found.what());
+}
+
+#[test]
+fn a_late_payment_that_is_confirmed_without_taking_units_is_found() {
+    let found = found(Bug::Script(&[("  redis.call('HINCRBY', KEYS[2], 'stock', text(-paid))\n", "")]));
+    assert!(found.what().starts_with("invariant 4"), "{}", found.what());
+}
+
+#[test]
+fn a_refund_that_is_repeated_as_another_one_is_found() {
+    let found = found(Bug::RefundsRepeated);
+    assert!(found.what().starts_with("invariant 11"), "{}", found.what());
+}
+
+#[test]
+fn a_failure_that_is_honoured_after_a_success_is_found() {
+    let found = found(Bug::FailureAfterSuccess);
+    assert!(found.what().starts_with("invariant 12"), "{}", found.what());
+}
+
+#[test]
+fn a_lost_callback_that_nobody_asks_about_is_found() {
+    let found = found(Bug::NeverAsked);
+    assert!(found.what().starts_with("invariant 11"), "{}", found.what());
 }

@@ -5,10 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use orbit::domain::payment::PaymentOutcome;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::world::{Bug, Failure, Step, Story, play, schedule};
+use crate::world::{Bug, Catalogue, Failure, Step, Story, play, schedule};
 
 /// Seeds that are played by default.
 pub const SEEDS: u64 = 1_000;
@@ -33,7 +34,8 @@ impl Found {
 fn schedule_of(seed: u64) -> (usize, Vec<Step>) {
     let mut random = StdRng::seed_from_u64(seed);
     let processes = random.random_range(2..4);
-    (processes, schedule(&mut random, processes))
+    let pays = Catalogue::random(&mut StdRng::seed_from_u64(seed)).pays;
+    (processes, schedule(&mut random, processes, pays))
 }
 
 fn play_seed(seed: u64, bug: Option<Bug>) -> Result<Story, Found> {
@@ -122,6 +124,11 @@ fn no_schedule_breaks_an_invariant() {
         assert!(story.reservations > 3_000 && story.lost_on_purpose > 20, "{story:?}");
         for kind in ["half_open", "mended", "rebuilt", "stopped_and_lost", "unfinished_end"] {
             assert!(story.repairs.contains_key(kind), "nothing was {kind}: {:?}", story.repairs);
+        }
+        let outcomes = PaymentOutcome::ALL.into_iter().map(PaymentOutcome::as_str);
+        for outcome in outcomes.chain(["REFUNDED", "REFUNDED_IN_PART"]) {
+            let often = story.payments.get(outcome).copied().unwrap_or_default();
+            assert!(often > 0, "no payments were {outcome}: {:?}", story.payments);
         }
     }
 }

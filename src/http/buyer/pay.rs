@@ -110,7 +110,7 @@ pub(in crate::http) async fn show_payment(
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not a buyer", body = ProblemBody),
     (status = 404, description = "The buyer has no such reservation", body = ProblemBody),
-    (status = 409, description = "nothing_to_pay, reservation_expired or payments_off", body = ProblemBody),
+    (status = 409, description = "nothing_to_pay, reservation_expired, payments_off or price_not_chargeable", body = ProblemBody),
     (status = 503, description = "A store or the gateway is away: ask again", body = ProblemBody)))]
 pub(in crate::http) async fn pay(
     State(app): State<AppState>,

@@ -34,7 +34,7 @@ pub(in crate::http) struct OpenedBody {
     (status = 401, description = "Not signed in", body = ProblemBody),
     (status = 403, description = "Not an approved seller", body = ProblemBody),
     (status = 404, description = "The seller has no such event", body = ProblemBody),
-    (status = 409, description = "The sale is not NOT_STARTED, is being opened, has no products, or its end has passed", body = ProblemBody),
+    (status = 409, description = "The sale is not NOT_STARTED, is being opened, has no products, its end has passed, or a price cannot be charged", body = ProblemBody),
     (status = 503, description = "A store is away, or not safe enough; the sale can be opened again", body = ProblemBody)))]
 pub(in crate::http) async fn open_sale(
     State(app): State<AppState>,

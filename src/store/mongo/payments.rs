@@ -302,9 +302,8 @@ impl Payments {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn wake<'a>(&self, reservations: impl IntoIterator<Item = &'a str>, now: Moment) -> Result<()> {
-        let ids: Vec<&str> = reservations.into_iter().collect();
-        let which = doc! { "_id": { "$in": ids }, "applied": { "$ne": null } };
+    pub async fn wake(&self, reservations: &[&str], now: Moment) -> Result<()> {
+        let which = doc! { "_id": { "$in": reservations }, "applied": { "$ne": null } };
         let call = self.collection.update_many(which, doc! { "$set": { "dueAt": at(now) } });
         within(self.deadline, "waking payments", call).await.map(|_| ())
     }

@@ -24,7 +24,7 @@ pub struct Return {
     /// Its reservation.
     pub reservation_id: String,
     /// The revision that it was seen in.
-    revision: i64,
+    pub revision: i64,
 }
 
 /// Orders that gave units back.

@@ -32,7 +32,7 @@ struct Shared {
     target: AtomicU16,
     mode: AtomicU8,
     /// What marks the requests whose answers are dropped, and how many of those are still to come.
-    doomed: Mutex<(&'static str, usize)>,
+    doomed: Mutex<(String, usize)>,
     dropped: AtomicUsize,
     /// What marks the requests that are held.
     held: Mutex<Option<String>>,
@@ -66,8 +66,8 @@ impl Shared {
     /// Whether the answer to this request is to be dropped; that is one less then.
     fn dooms(&self, request: &[u8]) -> bool {
         let mut doomed = self.doomed.lock().unwrap();
-        let (marker, left) = *doomed;
-        let found = left > 0 && request.windows(marker.len()).any(|part| part == marker.as_bytes());
+        let (marker, left) = &*doomed;
+        let found = *left > 0 && request.windows(marker.len()).any(|part| part == marker.as_bytes());
         doomed.1 -= usize::from(found);
         found
     }
@@ -86,7 +86,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mode = AtomicU8::new(Mode::Pass as u8);
-        let doomed = Mutex::new(("", 0));
+        let doomed = Mutex::new((String::new(), 0));
         let shared = Shared {
             target: AtomicU16::new(target),
             mode,
@@ -124,8 +124,8 @@ impl Proxy {
 
     /// Lets the next so many requests with this text in them through to the server, and closes the connection in place
     /// of the answer.
-    pub fn drop_answers(&self, marker: &'static str, times: usize) {
-        *self.shared.doomed.lock().unwrap() = (marker, times);
+    pub fn drop_answers(&self, marker: &str, times: usize) {
+        *self.shared.doomed.lock().unwrap() = (marker.to_owned(), times);
     }
 
     /// Holds each request with this text in it from now on, before the server has it.

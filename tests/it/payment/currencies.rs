@@ -28,7 +28,7 @@ async fn an_amount_is_asked_for_taken_and_given_back_in_the_units_of_the_gateway
         ("1500", "UGX", 3_000, 300_000),
         ("1500", "MGA", 300_000, 3_000),
         ("1.230", "KWD", 2_460, 2_460),
-        ("15.25", "HUF", 3_050, 3_050),
+        ("175.25", "HUF", 35_050, 35_050),
     ] {
         let (sale, _, reservation, reply) = asked(&app, price, currency).await;
         let body = reply.expect(200);
@@ -51,16 +51,27 @@ async fn an_amount_is_asked_for_taken_and_given_back_in_the_units_of_the_gateway
 }
 
 #[tokio::test]
-async fn a_price_that_the_gateway_has_no_amount_for_is_refused_before_anybody_pays() {
+async fn a_sale_at_a_price_that_the_gateway_cannot_charge_does_not_open_until_it_is_changed() {
     let stripe = StripeServer::start().await;
     let app = stripe.app().await;
-    // Two of these would be a whole number; giving one back would not.
-    for (price, currency) in [("0.5", "MGA"), ("1.235", "KWD")] {
-        let (_, _, reservation, reply) = asked(&app, price, currency).await;
-        reply.refused(409, "payments_off");
-        assert!(reply.body["error"].as_str().unwrap().contains(currency), "{}", reply.body);
-        assert!(stripe.intents(&reservation).is_empty());
+    // Two of the first would be a whole number; giving one back would not. Three of the last are too much for one payment.
+    for (price, currency, better) in
+        [("0.5", "MGA", "500"), ("1.235", "KWD", "1.230"), ("0.49", "USD", "0.50"), ("333333.34", "EUR", "333333.33")]
+    {
+        let sale = prepared_in(&app, price, currency).await;
+        let reply = sale.control("Live").await;
+        reply.refused(409, "price_not_chargeable");
+        let why = reply.body["error"].as_str().unwrap();
+        assert!(why.contains(currency) && why.contains(&sale.products[0]) && why.contains("A product"), "{why}");
+
+        let path = format!("/api/seller/events/{}/updateProduct/{}", sale.event, sale.products[0]);
+        let change = [("price", better), ("currency", currency)];
+        sale.seller.form(Method::PUT, &path, &change, None).await.expect(200);
+        sale.control("Live").await.expect(200);
     }
+    // What is not paid for here may have any price.
+    let unpaid = super::prepared_at(&app, (5, 0), ("0.01", "USD")).await;
+    unpaid.control("Live").await.expect(200);
     // And a product has no price that is finer than its currency.
     let seller = app.approved_seller().await;
     let event = seller.create_event("Spring drop").await;

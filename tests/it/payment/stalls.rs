@@ -1,4 +1,7 @@
 //! A process that stalls with a payment in hand for longer than it may: another one decides meanwhile, and that stands.
+//!
+//! The live store remembers whose money it has refused, so that a process which stalled does not confirm afterwards; it
+//! could die right then, and nobody would know. Should the live store have lost that, the units are taken back.
 
 use std::sync::Arc;
 
@@ -10,6 +13,7 @@ use super::gateway::{StripeServer, paid, try_deliver};
 use super::{PRICE, ask, assert_money_sound, ended, order, payment, reserve, sale_to_be_paid, status, until};
 use crate::harness::proxy::{Mode, Proxy};
 use crate::harness::{Actor, LiveSale, Reply, TestApp, TestClock, eventually, own_redis};
+use crate::sale::command;
 
 /// Long enough to ask for a payment on a busy machine, and short enough to wait for.
 const WINDOW_S: u32 = 3;
@@ -81,17 +85,27 @@ impl Stage {
         assert_eq!(self.sale.available(&self.rival, 0).await, 1);
     }
 
+    /// The live store is one that has lost what it did last.
+    async fn forget_the_refusal(&self) {
+        let keys = self.decides.app().live().keys();
+        let (event, product) = (self.sale.event.parse().unwrap(), self.sale.products[0].parse().unwrap());
+        let user = order(self.decides.app(), &self.reservation).await.user;
+        let booking = keys.booking(user, product, event);
+        let removed: u32 = command(self.decides.config(), &["HDEL", &booking, "refused"]).await;
+        assert_eq!(removed, 1, "the refusal was not remembered");
+    }
+
     /// The first decision stands: no money is kept, and no unit.
-    async fn assert_taken_back(self) {
+    async fn assert_not_held(self, ended_as: OrderStatus) {
         let app = self.decides.app();
         assert_eq!(self.sale.available(&self.rival, 0).await, 1);
-        assert_eq!(status(&self.late, &self.sale).await, "CANCELLED");
+        assert_eq!(status(&self.late, &self.sale).await, ended_as.as_str());
         eventually("nothing is left to be done", || async {
             app.payments().reconcile().await.unwrap();
             // The units that went back are known in MongoDB, and their money was looked at.
             let returned = app.mongo().returns.is_open(&self.reservation).await.unwrap();
             !returned
-                && order(app, &self.reservation).await.status == OrderStatus::Cancelled
+                && order(app, &self.reservation).await.status == ended_as
                 && payment(app, &self.reservation).await.due_at.is_none()
         })
         .await;
@@ -105,7 +119,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_process_that_confirms_after_another_has_refused_gives_the_units_back() {
+async fn a_process_that_would_confirm_after_another_has_refused_is_refused_as_well() {
     let redis = own_redis().await;
     let stage = Stage::new(redis.url(), redis.port()).await;
 
@@ -117,7 +131,45 @@ async fn a_process_that_confirms_after_another_has_refused_gives_the_units_back(
         .await;
 
     assert_eq!(told.unwrap().expect(200)["outcome"], "applied");
-    stage.assert_taken_back().await;
+    stage.assert_not_held(OrderStatus::Expired).await;
+}
+
+#[tokio::test]
+async fn a_process_that_dies_before_it_hears_the_answer_leaves_no_units_that_nobody_has_paid_for() {
+    let redis = own_redis().await;
+    let stage = Stage::new(redis.url(), redis.port()).await;
+
+    // Its request is executed, and it never hears of it.
+    stage.proxy.drop_answers(&stage.reservation, 1);
+
+    let told = stage
+        .play(async {
+            stage.decide_otherwise().await;
+            stage.proxy.pass_one();
+            eventually("the live store has answered", || async { stage.proxy.dropped() == 1 }).await;
+            stage.proxy.set(Mode::Cut);
+        })
+        .await;
+
+    told.unwrap().refused(503, "live_store_unavailable");
+    stage.assert_not_held(OrderStatus::Expired).await;
+}
+
+#[tokio::test]
+async fn a_process_that_confirms_what_was_refused_before_the_live_store_lost_that_gives_the_units_back() {
+    let redis = own_redis().await;
+    let stage = Stage::new(redis.url(), redis.port()).await;
+
+    let told = stage
+        .play(async {
+            stage.decide_otherwise().await;
+            stage.forget_the_refusal().await;
+            stage.proxy.pass_all();
+        })
+        .await;
+
+    assert_eq!(told.unwrap().expect(200)["outcome"], "applied");
+    stage.assert_not_held(OrderStatus::Cancelled).await;
 }
 
 #[tokio::test]
@@ -128,6 +180,7 @@ async fn units_that_a_stalled_process_could_not_give_back_are_given_back_by_anot
     let told = stage
         .play(async {
             stage.decide_otherwise().await;
+            stage.forget_the_refusal().await;
             stage.proxy.pass_one();
             eventually("it gives the units back", || async { stage.proxy.holds() == 2 }).await;
             assert_eq!(status(&stage.late, &stage.sale).await, "CONFIRMED");
@@ -142,5 +195,5 @@ async fn units_that_a_stalled_process_could_not_give_back_are_given_back_by_anot
         status(&stage.late, &stage.sale).await == "CANCELLED"
     })
     .await;
-    stage.assert_taken_back().await;
+    stage.assert_not_held(OrderStatus::Cancelled).await;
 }

@@ -22,7 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("src/reports/", &["reports", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     ("src/vouchers/import/", &["vouchers", "domain"]),
     ("src/webhooks/", &["webhooks", "outbound", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
-    ("src/vouchers/", &["vouchers", "sale", "outbound", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
+    (
+        "src/vouchers/",
+        &["vouchers", "sale", "outbound", "store", "auth", "domain", "error", "task", "config", "telemetry"],
+    ),
     ("src/idempotency/", &["idempotency", "store", "auth", "domain", "error", "task", "config", "telemetry"]),
     (
         "src/http/",

@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
+use bson::{Document, doc};
 use futures::StreamExt;
 use futures::future::join_all;
 use orbit::domain::ids::UserId;
 use orbit::domain::order::{Order, OrderStatus};
 use orbit::domain::reservation::{Confirmed, Reservation, ReserveOutcome, ReserveRequest};
+use orbit::domain::sale::SaleAction;
 use orbit::sale::ReservationRef;
 use orbit::store::mongo::new_id;
 use rand::RngExt;
 use serde_json::json;
 
-use super::{assert_only_the_status_is_left, calm_app, event_id, product_id, stock, unpaid_sale, without_hurry};
+use super::{
+    app_without_recovery, assert_only_the_status_is_left, calm_app, database, event_id, product_id, stock, unpaid_sale,
+    without_hurry,
+};
 use crate::harness::{self, LiveSale, TestApp, eventually};
 
 /// An application whose sweeper never comes.
@@ -286,6 +291,34 @@ async fn a_rebuilt_sale_remembers_its_holds_and_when_they_run_out() {
     sale.assert_sound(app.app()).await;
     eventually("it runs out all the same", || async { stock(&app, &sale, 0).await == 5 }).await;
     becomes(&app, &held, OrderStatus::Expired).await;
+    sale.assert_sound(app.app()).await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn while_a_sale_is_settled_an_order_that_has_run_out_does_not_say_that_nobody_has_paid() {
+    let app = app_without_recovery().await;
+    let sale = unpaid_sale(&app, 1, 1, 1).await;
+    let late = hold(&app, &sale, 0).await;
+    becomes(&app, &late, OrderStatus::Expired).await;
+    assert!(matches!(confirm(&app, &late).await, Confirmed::Late(_)));
+    becomes(&app, &late, OrderStatus::Confirmed).await;
+    // As if the journal's last entry was still to be drained when the sale stops.
+    let before = doc! { "$set": { "status": "EXPIRED", "revision": 2_i64, "returned": 1_i64 } };
+    let orders = database(&app).await.collection::<Document>("orders");
+    orders.update_one(doc! { "reservationId": &late.id }, before).await.unwrap();
+    app.app().live().transition(event_id(&sale), SaleAction::End, None).await.unwrap();
+
+    let told = app.app().sale().confirm(&named(&late), 1).await.unwrap_err();
+    assert!(told.retryable(), "{told}");
+    let told = app.app().sale().cancel(&named(&late), None, None).await.unwrap_err();
+    assert!(told.retryable(), "{told}");
+
+    sale.control("End").await.expect(200);
+    assert!(matches!(confirm(&app, &late).await, Confirmed::Before(_)));
+    becomes(&app, &late, OrderStatus::Confirmed).await;
+    app.app().sale().cancel(&named(&late), None, None).await.unwrap();
+    becomes(&app, &late, OrderStatus::Cancelled).await;
     sale.assert_sound(app.app()).await;
     app.finish().await;
 }

@@ -11,6 +11,7 @@ use orbit::domain::ids::{EventId, ProductId, UserId};
 use orbit::domain::journal::EntryId;
 use orbit::domain::order::Order;
 use orbit::domain::page::{Cursor, Listed, Page};
+use orbit::domain::payment::Payment;
 use orbit::domain::product::Product;
 use orbit::domain::restock::Restock;
 use orbit::store::mongo::audit::AuditEntry;
@@ -45,6 +46,16 @@ pub struct Database {
     dead: BTreeMap<(EventId, String), String>,
     leases: BTreeMap<String, LeaseRecord>,
     repairs: Vec<AuditEntry>,
+    /// By their reservations.
+    pub(super) payments: BTreeMap<String, Payment>,
+    /// Payments that were left to a person.
+    pub(super) stuck: BTreeSet<String>,
+    /// Callbacks that were dealt with.
+    pub(super) callbacks: BTreeSet<String>,
+    /// Orders that gave units back whose money nobody has looked at.
+    pub(super) returned: BTreeSet<String>,
+    pub(super) failures_honoured: bool,
+    pub(super) questions_forgotten: bool,
     pub(super) changes: u64,
 }
 
@@ -62,11 +73,17 @@ impl Database {
             dead: BTreeMap::new(),
             leases: BTreeMap::new(),
             repairs: Vec::new(),
+            payments: BTreeMap::new(),
+            stuck: BTreeSet::new(),
+            callbacks: BTreeSet::new(),
+            returned: BTreeSet::new(),
+            failures_honoured: false,
+            questions_forgotten: false,
             changes: 0,
         }
     }
 
-    /// Grows with every change of an event, an order or a dead letter.
+    /// Grows with every change of an event, an order, a dead letter, or the money of a payment.
     pub const fn changes(&self) -> u64 {
         self.changes
     }

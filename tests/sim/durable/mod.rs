@@ -2,6 +2,8 @@
 
 mod database;
 mod orders;
+mod payments;
+mod records;
 mod restocks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -28,6 +28,7 @@ impl Database {
         let same = |order: &&mut Order| order.reservation_id == reservation.id;
         if let Some(order) = self.orders.iter_mut().filter(same).find(|order| order.revision < reservation.revision) {
             set(order, reservation, now);
+            self.mark_returned(reservation);
             return;
         }
         if self.unique && self.orders.iter().any(|order| order.reservation_id == reservation.id) {
@@ -55,6 +56,14 @@ impl Database {
         };
         set(&mut order, reservation, now);
         self.orders.push(order);
+        self.mark_returned(reservation);
+    }
+
+    /// In the same write as the units.
+    fn mark_returned(&mut self, reservation: &Reservation) {
+        if reservation.returned > 0 {
+            self.returned.insert(reservation.id.clone());
+        }
     }
 
     pub fn order(&self, reservation: &str) -> Option<Order> {
@@ -66,6 +75,7 @@ impl Database {
         let before = |order: &&mut Order| order.reservation_id == after.id && order.revision + 1 == after.revision;
         let Some(order) = self.orders.iter_mut().find(before) else { return false };
         set(order, after, now);
+        self.mark_returned(after);
         self.changes += 1;
         self.changed_as_orders.insert(after.id.clone());
         true

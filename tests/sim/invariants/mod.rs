@@ -3,6 +3,7 @@
 mod journal;
 mod live;
 mod orders;
+mod payments;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use orbit::domain::event::SalePhase;
 use orbit::domain::ids::{ProductId, UserId};
 
 use crate::durable::Database;
+use crate::gateway::Till;
 use crate::ledger::Ledger;
 use crate::redis::{Hash, Keyspace, Set, SortedSet, Text};
 use crate::world::Catalogue;
@@ -18,6 +20,7 @@ use crate::world::Catalogue;
 pub struct View<'a> {
     pub data: &'a Keyspace,
     pub database: &'a Database,
+    pub till: &'a Till,
     pub ledger: &'a Ledger,
     pub catalogue: &'a Catalogue,
 }
@@ -33,7 +36,8 @@ pub fn hold(view: &View<'_>) -> Verdict {
     let bookings = view.bookings()?;
     live::hold(view, &bookings)?;
     journal::hold(view, &bookings)?;
-    orders::hold(view)
+    orders::hold(view)?;
+    payments::hold(view, &bookings)
 }
 
 /// What must hold as well when the sale is over and nothing is broken any more.
@@ -41,6 +45,12 @@ pub fn hold_at_rest(view: &View<'_>) -> Verdict {
     hold(view)?;
     orders::hold_at_rest(view)?;
     live::hold_at_rest(view)
+}
+
+/// What must hold as well when nothing is left to be done about money.
+pub fn money_holds_at_rest(view: &View<'_>) -> Verdict {
+    hold(view)?;
+    payments::hold_at_rest(view)
 }
 
 fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {

@@ -14,15 +14,17 @@ use rand::rngs::StdRng;
 use tokio::time::sleep;
 
 use super::catalogue::Catalogue;
-use super::process::{Directory, Process};
+use super::process::{Directory, Process, listening};
+use crate::gateway::SharedTill;
 use crate::ledger::{Paid, SharedLedger, short};
 
-const ATTEMPTS_MAX: usize = 5;
+pub(super) const ATTEMPTS_MAX: usize = 5;
 
 /// A buyer with a wish.
 pub struct Buyer {
     pub directory: Directory,
     pub ledger: SharedLedger,
+    pub till: SharedTill,
     pub catalogue: Arc<Catalogue>,
     pub random: StdRng,
     pub user: UserId,
@@ -76,11 +78,20 @@ impl Buyer {
         } else {
             self.random.random_range(0..4_000)
         };
-        sleep(Duration::from_millis(wait)).await;
+        let wait = Duration::from_millis(wait);
+        if unpaid && self.catalogue.pays && choice <= 5 {
+            self.pay_at_the_gateway(&of, wait).await;
+            if self.random.random_bool(0.4) {
+                let part = self.random.random_bool(0.6);
+                self.cancel(&of, part.then_some(1)).await;
+            }
+            return;
+        }
+        sleep(wait).await;
         match choice {
             0..=4 if unpaid => self.pay(&of, reservation.units_held()).await,
-            5..=6 if unpaid => self.cancel(&of).await,
-            0 => self.cancel(&of).await,
+            5..=6 if unpaid => self.cancel(&of, None).await,
+            0 => self.cancel(&of, None).await,
             _ => {}
         }
     }
@@ -102,10 +113,12 @@ impl Buyer {
         }
     }
 
-    async fn cancel(&mut self, of: &ReservationRef) {
+    /// A part is cancelled under a name, so that asking again cancels no more.
+    async fn cancel(&mut self, of: &ReservationRef, units: Option<u32>) {
+        let operation = units.map(|_| format!("a part of {}", of.id));
         for _ in 0..ATTEMPTS_MAX {
             if let Some(process) = self.find()
-                && let Ok(cancelled) = process.sale.cancel(of, None, None).await
+                && let Ok(cancelled) = process.sale.cancel(of, units, operation.clone()).await
             {
                 if cancelled.units_held() == 0 {
                     self.ledger.lock().unwrap().tell_cancelled(&of.id);
@@ -116,11 +129,8 @@ impl Buyer {
         }
     }
 
-    fn find(&mut self) -> Option<Arc<Process>> {
-        let processes = self.directory.lock().unwrap();
-        let listening: Vec<&Arc<Process>> = processes.iter().filter(|process| process.listens()).collect();
-        let chosen = self.random.random_range(0..listening.len().max(1));
-        listening.get(chosen).map(|process| Arc::clone(process))
+    pub(super) fn find(&mut self) -> Option<Arc<Process>> {
+        listening(&self.directory, &mut self.random)
     }
 
     /// Whether the answer is one to stop at.

@@ -17,6 +17,8 @@ pub struct Catalogue {
     pub event: Event,
     pub products: Vec<Product>,
     pub buyers: Vec<UserId>,
+    /// Whether buyers pay at the gateway. In other sales with unpaid reservations somebody says that they have paid.
+    pub pays: bool,
     pub keys: Keys,
 }
 
@@ -27,7 +29,8 @@ impl Catalogue {
         let count = random.random_range(1..4);
         let products = (0..count).map(|number| product(&event, number, random)).collect();
         let buyers = (0..12).map(|number| UserId::from_bytes(id(3, number))).collect();
-        Self { event, products, buyers, keys: Keys::new("") }
+        let pays = event.terms.payment_window_s > 0 && random.random_bool(0.6);
+        Self { event, products, buyers, pays, keys: Keys::new("") }
     }
 
     pub const fn id(&self) -> EventId {

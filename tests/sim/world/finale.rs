@@ -13,8 +13,8 @@ use crate::faults::Rates;
 use crate::invariants::{self, Verdict};
 
 /// A sale that has not come to rest by then never will.
-const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Requests that were on their way when the sale was settled arrive later than this.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -29,16 +29,21 @@ impl World {
             match self.look(invariants::hold_at_rest) {
                 Err(_) if Instant::now() < end => self.pass(LOOK_INTERVAL).await?,
                 Err(what) => return Err(what),
-                Ok(()) => return self.ask_the_service().await,
+                Ok(()) => break,
             }
         }
+        self.settle_money().await?;
+        self.ask_the_service().await
     }
 
     /// The service's own check finds nothing, and every buyer finds what they were told of.
     async fn ask_the_service(&self) -> Verdict {
         let process = self.directory.lock().unwrap().first().map(Arc::clone).unwrap();
         let event = self.around.database.lock().unwrap().event(self.catalogue.id()).unwrap();
-        let checks = process.sale.check(&event).await.map_err(|error| error.to_string())?;
+        let mut checks = process.sale.check(&event).await.map_err(|error| error.to_string())?;
+        if self.catalogue.pays {
+            checks.extend(process.payments.check(&event).await.map_err(|error| error.to_string())?);
+        }
         if let Some(check) = checks.iter().find(|check| check.verdict != check::Verdict::Holds) {
             return Err(format!("the service finds: {check:?}"));
         }
@@ -59,7 +64,7 @@ impl World {
 
     fn heal(&mut self) {
         self.note("everything is healed".to_owned());
-        for faults in [&self.around.redis_faults, &self.around.database_faults] {
+        for faults in [&self.around.redis_faults, &self.around.database_faults, &self.around.gateway_faults] {
             faults.set_rates(Rates::default());
         }
         self.end_troubles(Instant::now() + PATIENCE);

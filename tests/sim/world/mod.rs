@@ -4,11 +4,14 @@
 mod buyer;
 mod catalogue;
 mod finale;
+mod money;
+mod payer;
 mod process;
 mod seller;
 mod stage;
 mod step;
 
 pub use catalogue::Catalogue;
+pub use seller::Control;
 pub use stage::{Bug, Failure, Story, play};
-pub use step::{Step, schedule};
+pub use step::{Action, Machine, Step, schedule};

@@ -7,15 +7,20 @@ use std::time::Duration;
 use orbit::config::Config;
 use orbit::domain::clock::Clock;
 use orbit::error::Result;
-use orbit::sale::{Durable, KnownSale, Sale};
+use orbit::payment::{Asked, Payments, Received};
+use orbit::sale::{Durable, KnownSale, ReservationRef, Sale};
 use orbit::store::live::Live;
 use orbit::task::Tracker;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use reqwest::header::HeaderMap;
 use tokio::time::sleep;
 
 use super::catalogue::Catalogue;
 use crate::clock::WallClock;
 use crate::durable::{SharedDatabase, SimDurable};
 use crate::faults::Faults;
+use crate::gateway::{SharedTill, SimGateway};
 use crate::link::{SharedRedis, SimLink};
 use crate::network::{Life, Line, Network};
 
@@ -31,11 +36,17 @@ pub struct Surroundings {
     pub redis_faults: Faults,
     pub database: SharedDatabase,
     pub database_faults: Faults,
+    pub till: SharedTill,
+    pub gateway_faults: Faults,
+    /// Whether the sale is paid for at the gateway.
+    pub pays: bool,
 }
 
 /// A running process.
 pub struct Process {
     pub sale: Arc<Sale<SimLink, SimDurable>>,
+    pub payments: Arc<Payments<SimLink, SimDurable>>,
+    pays: bool,
     live: Arc<Live<SimLink>>,
     durable: Arc<SimDurable>,
     life: Life,
@@ -56,9 +67,14 @@ impl Process {
         let database = Arc::clone(&around.database);
         let durable = Arc::new(SimDurable::new(database, line(&around.database_faults), deadline));
         let clock: Arc<dyn Clock> = Arc::new(clock);
-        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&durable), clock, &around.config, name));
+        let (at, named, config) = (Arc::clone(&clock), name.clone(), &around.config);
+        let sale = Arc::new(Sale::new(Arc::clone(&live), Arc::clone(&durable), at, config, named));
+        let deadline = Duration::from_millis(config.payment.deadline_ms);
+        let gateway = SimGateway::new(Arc::clone(&around.till), line(&around.gateway_faults), deadline);
+        let (stores, sold) = ((Arc::clone(&durable), Arc::clone(&live)), Arc::clone(&sale));
+        let payments = Arc::new(Payments::over(stores, sold, Some(Arc::new(gateway)), clock, config, name));
         let (ready, tasks) = (AtomicBool::new(false), Tracker::new());
-        let process = Arc::new(Self { sale, live, durable, life, ready, tasks });
+        let process = Arc::new(Self { sale, payments, pays: around.pays, live, durable, life, ready, tasks });
         process.tasks.spawn(Arc::clone(&process).run());
         process
     }
@@ -73,6 +89,9 @@ impl Process {
         self.tasks.spawn(Arc::clone(&self.sale).keep_sweeping(self.tasks.clone()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_schedule(self.tasks.clone()));
         self.tasks.spawn(Arc::clone(&self.sale).keep_recovering(self.tasks.clone()));
+        if self.pays {
+            self.tasks.spawn(Arc::clone(&self.payments).keep_reconciling(self.tasks.clone()));
+        }
         while self.tasks.pause(PING_INTERVAL).await {
             // Failures are seen where the answer is missed.
             drop(self.recognise().await);
@@ -89,6 +108,19 @@ impl Process {
             Some(run) => self.sale.recognise(run).await,
             None => Ok(()),
         }
+    }
+
+    /// A buyer asks to pay. It is done to its end even if the buyer does not wait.
+    pub async fn pay(&self, of: &ReservationRef) -> Result<Asked> {
+        let (payments, user, product, event) = (Arc::clone(&self.payments), of.user, of.product, of.event);
+        self.tasks.complete("asking to pay", async move { payments.pay(user, product, event).await }).await
+    }
+
+    /// The gateway tells what it has under this number. It is dealt with to the end even if the gateway does not wait.
+    pub async fn receive(&self, number: usize) -> Result<Received> {
+        let payments = Arc::clone(&self.payments);
+        let work = async move { payments.receive(&HeaderMap::new(), number.to_string().as_bytes()).await };
+        self.tasks.complete("receiving a callback", work).await
     }
 
     /// Kills it where it stands.
@@ -119,3 +151,11 @@ impl Process {
 
 /// Where callers find the processes.
 pub type Directory = Arc<Mutex<Vec<Arc<Process>>>>;
+
+/// One of those that listen.
+pub fn listening(directory: &Directory, random: &mut StdRng) -> Option<Arc<Process>> {
+    let processes = directory.lock().unwrap();
+    let listening: Vec<&Arc<Process>> = processes.iter().filter(|process| process.listens()).collect();
+    let chosen = random.random_range(0..listening.len().max(1));
+    listening.get(chosen).map(|process| Arc::clone(process))
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orbit::domain::ids::ProductId;
 use orbit::error::{Error, Result};
-use orbit::sale::Durable;
+use orbit::sale::{Durable, ReservationRef};
 
 use super::catalogue::Catalogue;
 use super::process::Process;
@@ -56,6 +56,19 @@ impl Seller {
         let outcome = outcome.await;
         let text = outcome.as_ref().map_or_else(told, |restocked| format!("{} units are left", restocked.stock));
         self.ledger.lock().unwrap().note(format!("restocked by {units}: {text}"));
+    }
+
+    /// Cancels somebody's reservation, or one unit of it; as the administrator, who is recorded, or as the seller.
+    pub async fn cancel(self, of: ReservationRef, part: bool, as_administrator: bool) {
+        let (units, operation) = (part.then_some(1), part.then(|| format!("one unit of {}", of.id)));
+        let cancelled = if as_administrator {
+            let by = self.catalogue.event.seller;
+            self.process.sale.cancel_as_administrator(by, &of, units, operation).await
+        } else {
+            self.process.sale.cancel(&of, units, operation).await
+        };
+        let text = cancelled.as_ref().map_or_else(told, |left| format!("{} units are left", left.units_held()));
+        self.ledger.lock().unwrap().note(format!("{} is cancelled for its buyer: {text}", of.id));
     }
 
     async fn end(&self) -> Result<()> {

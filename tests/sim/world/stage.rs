@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use orbit::config::Config;
+use orbit::sale::ReservationRef;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
@@ -18,6 +19,7 @@ use super::step::{Action, Machine, Step};
 use crate::clock::WallClock;
 use crate::durable::Database;
 use crate::faults::Faults;
+use crate::gateway::Till;
 use crate::invariants::{self, Verdict, View};
 use crate::ledger::{Ledger, SharedLedger};
 use crate::network::Network;
@@ -32,6 +34,10 @@ const SNAPSHOTS_MAX: usize = 40;
 const SETTINGS: &str = r#"
 [payment]
 gateway = "sandbox"
+deadline_ms = 1500
+reconcile_interval_ms = 700
+retry_pause_ms = 100
+refund_attempts_max = 1000
 [mongo]
 deadline_ms = 2000
 [live]
@@ -62,6 +68,12 @@ pub enum Bug {
     Script(&'static [(&'static str, &'static str)]),
     /// `reservationId` is not unique.
     NoUniqueIndex,
+    /// A refund that was cut short is made again, under another key and without asking what went back.
+    RefundsRepeated,
+    /// A payment that has succeeded can fail after that.
+    FailureAfterSuccess,
+    /// Nobody asks the gateway about a payment of which nothing was heard.
+    NeverAsked,
 }
 
 /// What came of a schedule that failed nowhere.
@@ -72,6 +84,8 @@ pub struct Story {
     pub lost_on_purpose: usize,
     /// What was repaired, by kind.
     pub repairs: BTreeMap<String, usize>,
+    /// What became of payments: their outcomes, and those of which money went back.
+    pub payments: BTreeMap<&'static str, usize>,
     pub history: Vec<String>,
 }
 
@@ -82,6 +96,9 @@ impl Story {
         self.lost_on_purpose += other.lost_on_purpose;
         for (kind, count) in other.repairs {
             *self.repairs.entry(kind).or_default() += count;
+        }
+        for (what, count) in other.payments {
+            *self.payments.entry(what).or_default() += count;
         }
         if with_history {
             self.history.extend(other.history);
@@ -117,6 +134,8 @@ enum Passing {
     RedisAway,
     DatabaseAway,
     RedisFull,
+    GatewayAway,
+    GatewayEmpty,
 }
 
 /// Everything that there is.
@@ -127,7 +146,7 @@ pub struct World {
     pub(super) directory: Directory,
     redis_clock: WallClock,
     database_clock: WallClock,
-    process_clocks: Vec<WallClock>,
+    pub(super) process_clocks: Vec<WallClock>,
     snapshots: VecDeque<(Instant, Snapshot)>,
     /// What is over at some time.
     passing: Vec<(Instant, Passing)>,
@@ -157,10 +176,14 @@ impl World {
         redis.observe(Box::new(move |data, words, reply| observer.lock().unwrap().observe(data, words, reply)));
         let (event, products) = (catalogue.event.clone(), catalogue.products.clone());
         let mut database = Database::new(database_clock.clone(), event, products);
+        let mut till = Till::default();
         match bug {
             None => {}
             Some(Bug::Script(changes)) => redis.patch_scripts(changes),
             Some(Bug::NoUniqueIndex) => database.drop_unique_index(),
+            Some(Bug::RefundsRepeated) => till.forget_refunds(),
+            Some(Bug::FailureAfterSuccess) => database.honour_failures(),
+            Some(Bug::NeverAsked) => database.forget_questions(),
         }
         let (network, carrying) = Network::new();
         let mut moving = JoinSet::new();
@@ -172,6 +195,9 @@ impl World {
             redis_faults: Faults::new(random.random()),
             database: Arc::new(Mutex::new(database)),
             database_faults: Faults::new(random.random()),
+            till: Arc::new(Mutex::new(till)),
+            gateway_faults: Faults::new(random.random()),
+            pays: catalogue.pays,
         };
         let mut world = Self {
             around,
@@ -221,8 +247,25 @@ impl World {
             reservations: ledger.made().len(),
             lost_on_purpose: ledger.made().keys().filter(|id| ledger.is_excused(id)).count(),
             repairs,
+            payments: self.payments(&database),
             history: ledger.history().to_vec(),
         }
+    }
+
+    fn payments(&self, database: &Database) -> BTreeMap<&'static str, usize> {
+        let mut payments = BTreeMap::new();
+        for payment in database.payments() {
+            let outcome = payment.applied.map(|applied| applied.outcome.as_str());
+            let refunded = match payment.refunded_minor {
+                0 => None,
+                minor if minor < payment.amount_minor - 1 => Some("REFUNDED_IN_PART"),
+                _ => Some("REFUNDED"),
+            };
+            for what in outcome.into_iter().chain(refunded) {
+                *payments.entry(what).or_default() += 1;
+            }
+        }
+        payments
     }
 
     pub(super) fn note(&self, what: String) {
@@ -253,8 +296,9 @@ impl World {
 
     pub(super) fn look(&self, check: impl FnOnce(&View<'_>) -> Verdict) -> Verdict {
         let mut redis = self.around.redis.lock().unwrap();
-        let (database, ledger) = (self.around.database.lock().unwrap(), self.ledger.lock().unwrap());
-        check(&View { data: redis.data(), database: &database, ledger: &ledger, catalogue: &self.catalogue })
+        let (database, till) = (self.around.database.lock().unwrap(), self.around.till.lock().unwrap());
+        let (ledger, catalogue) = (self.ledger.lock().unwrap(), &self.catalogue);
+        check(&View { data: redis.data(), database: &database, till: &till, ledger: &ledger, catalogue })
     }
 
     fn remember(&mut self) {
@@ -274,12 +318,18 @@ impl World {
             Action::Restock { process, product, units, operation } => {
                 self.restock(*process, *product, *units, *operation);
             }
+            Action::Cancel { process, which, part, as_administrator } => {
+                self.cancel(*process, *which, *part, *as_administrator);
+            }
             Action::Kill { process, for_ms } => self.trouble(Passing::Dead(*process), *for_ms),
             Action::RedisFaults(rates) => self.around.redis_faults.set_rates(*rates),
             Action::DatabaseFaults(rates) => self.around.database_faults.set_rates(*rates),
+            Action::GatewayFaults(rates) => self.around.gateway_faults.set_rates(*rates),
             Action::RedisAway { for_ms } => self.trouble(Passing::RedisAway, *for_ms),
             Action::DatabaseAway { for_ms } => self.trouble(Passing::DatabaseAway, *for_ms),
             Action::RedisFull { for_ms } => self.trouble(Passing::RedisFull, *for_ms),
+            Action::GatewayAway { for_ms } => self.trouble(Passing::GatewayAway, *for_ms),
+            Action::GatewayEmpty { for_ms } => self.trouble(Passing::GatewayEmpty, *for_ms),
             Action::RedisRestarts { lost_ms } => self.restart_redis(Duration::from_millis(*lost_ms)),
             Action::RedisWiped => self.replace_data(Snapshot::default()),
             Action::ScriptsFlushed => {
@@ -313,6 +363,8 @@ impl World {
             Passing::Dead(place) => self.start(place),
             Passing::RedisAway => self.around.redis_faults.set_down(begins),
             Passing::DatabaseAway => self.around.database_faults.set_down(begins),
+            Passing::GatewayAway => self.around.gateway_faults.set_down(begins),
+            Passing::GatewayEmpty => self.around.till.lock().unwrap().set_empty(begins),
             Passing::RedisFull => self.around.redis.lock().unwrap().set_full(begins),
         }
     }
@@ -331,6 +383,20 @@ impl World {
         self.people.spawn(seller.restock(product, units, format!("operation-{operation}")));
     }
 
+    /// Not where somebody has said of a reservation that it is paid, and believes that it stays confirmed.
+    fn cancel(&mut self, process: usize, which: usize, part: bool, as_administrator: bool) {
+        if self.catalogue.event.terms.payment_window_s > 0 && !self.catalogue.pays {
+            return;
+        }
+        let ledger = self.ledger.lock().unwrap();
+        let Some((id, made)) = ledger.made().iter().nth(which % ledger.made().len().max(1)) else { return };
+        let event = self.catalogue.id();
+        let of = ReservationRef { id: id.clone(), user: made.user, product: made.product, event };
+        drop(ledger);
+        let Some(seller) = self.seller(process) else { return };
+        self.people.spawn(seller.cancel(of, part, as_administrator));
+    }
+
     fn seller(&self, process: usize) -> Option<Seller> {
         let processes = self.directory.lock().unwrap().clone();
         let mut from_here = processes.iter().cycle().skip(process).take(processes.len());
@@ -346,6 +412,7 @@ impl World {
             let buyer = Buyer {
                 directory: Arc::clone(&self.directory),
                 ledger: Arc::clone(&self.ledger),
+                till: Arc::clone(&self.around.till),
                 catalogue: Arc::clone(&self.catalogue),
                 random: StdRng::seed_from_u64(random.random()),
                 user: self.catalogue.buyers[number],

@@ -16,16 +16,24 @@ pub enum Action {
     Buy { buyers: usize, product: usize, quantity: u32, keyed: bool, seed: u64 },
     /// The seller adds units to a product, or withdraws some, at this process. The same operation is the same restocking.
     Restock { process: usize, product: usize, units: i64, operation: u8 },
+    /// The seller, or an administrator, cancels one of the reservations that were made, or a unit of it, at this process.
+    Cancel { process: usize, which: usize, part: bool, as_administrator: bool },
     /// A process dies where it stands, and is started again after a while.
     Kill { process: usize, for_ms: u64 },
     /// Requests to Redis meet with this from now on.
     RedisFaults(Rates),
     /// Requests to the database meet with this from now on.
     DatabaseFaults(Rates),
+    /// Requests to the payment gateway meet with this from now on.
+    GatewayFaults(Rates),
     /// Redis refuses connections for a while.
     RedisAway { for_ms: u64 },
     /// The database refuses connections for a while.
     DatabaseAway { for_ms: u64 },
+    /// The payment gateway refuses connections for a while.
+    GatewayAway { for_ms: u64 },
+    /// The payment gateway has no money to give back for a while.
+    GatewayEmpty { for_ms: u64 },
     /// Redis is another process from now on: the same after a restart or, when something is lost, one that comes back
     /// without the end of its file, or a replica that lagged.
     RedisRestarts { lost_ms: u64 },
@@ -60,16 +68,19 @@ struct Mood {
     processes: usize,
     stormy: bool,
     losing: bool,
+    /// Buyers pay at the gateway, and more can go wrong.
+    pays: bool,
     /// Of a hundred steps, those that are a purchase, or a control of this kind.
     buys: u32,
     controls: &'static [Control],
 }
 
-/// A schedule for so many processes: the sale is opened, runs, and is perhaps ended; things go wrong all the time.
-pub fn schedule(random: &mut StdRng, processes: usize) -> Vec<Step> {
+/// A schedule for so many processes: the sale is opened, runs, and is perhaps ended; things go wrong all the time, and also
+/// with the money if buyers pay.
+pub fn schedule(random: &mut StdRng, processes: usize, pays: bool) -> Vec<Step> {
     use Control::{End, Open, Pause, Resume};
     let (stormy, losing) = (random.random_bool(0.6), random.random_bool(0.4));
-    let mood = |buys, controls| Mood { processes, stormy, losing, buys, controls };
+    let mood = |buys, controls| Mood { processes, stormy, losing, pays, buys, controls };
     let mut steps = Vec::new();
     let mut act = |random: &mut StdRng, first: Option<Control>, count: usize, mood: Mood| {
         let first = first.map(|control| Action::Control { process: random.random_range(0..processes), control });
@@ -100,7 +111,7 @@ fn action(random: &mut StdRng, mood: &Mood) -> Action {
         return buy(random);
     }
     let for_ms = random.random_range(100..3_000);
-    match random.random_range(0..53) {
+    match random.random_range(0..if mood.pays { 61 } else { 53 }) {
         0..=14 => Action::Control { process, control: mood.controls[random.random_range(0..mood.controls.len())] },
         15..=23 => Action::Kill { process, for_ms },
         24..=27 if mood.stormy => Action::RedisFaults(rates(random)),
@@ -112,6 +123,12 @@ fn action(random: &mut StdRng, mood: &Mood) -> Action {
         42 if mood.losing => Action::RedisWiped,
         43..=44 => Action::ScriptsFlushed,
         50..=52 => restock(random, process),
+        53..=55 => cancel(random, process),
+        56..=57 if mood.stormy => Action::GatewayFaults(rates(random)),
+        58 => Action::GatewayAway { for_ms },
+        59 => Action::GatewayEmpty { for_ms },
+        // Longer than anybody may have a payment in hand.
+        60 => Action::ClockSet { machine: Machine::Process(process), by_ms: random.random_range(-40_000..40_000) },
         45..=46 => Action::RedisFull { for_ms },
         _ => Action::ClockSet { machine: machine(random, process), by_ms: random.random_range(-8_000..8_000) },
     }
@@ -130,6 +147,15 @@ fn buy(random: &mut StdRng) -> Action {
 fn restock(random: &mut StdRng, process: usize) -> Action {
     let units = if random.random_bool(0.5) { random.random_range(1..5) } else { random.random_range(-4..0) };
     Action::Restock { process, product: random.random_range(0..3), units, operation: random.random_range(0..4) }
+}
+
+fn cancel(random: &mut StdRng, process: usize) -> Action {
+    Action::Cancel {
+        process,
+        which: random.random_range(0..64),
+        part: random.random_bool(0.5),
+        as_administrator: random.random_bool(0.5),
+    }
 }
 
 fn machine(random: &mut StdRng, process: usize) -> Machine {
