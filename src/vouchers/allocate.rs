@@ -11,11 +11,12 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::{ClientId, VendorId, VoucherProductId};
 use crate::domain::money::Money;
 use crate::domain::voucher::{Pool, Unit, UnitId};
 use crate::error::{Code, Error, Result};
+use crate::store::live::link::Link;
 use crate::store::live::{Claimed, Claiming};
 use crate::store::mongo::vouchers::units::{Assignment, Which};
 
@@ -69,7 +70,7 @@ impl Allocation {
     }
 }
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Gives each item a unit, and returns them in the order of the items. Items that have one keep it.
     ///
     /// # Errors
@@ -78,7 +79,7 @@ impl Vouchers {
     pub async fn allocate(&self, wanted: &Allocation) -> Result<Vec<Unit>> {
         let mut pumped = false;
         for _ in 0..ROUNDS_MAX {
-            let held = self.mongo.voucher_units.of_items(&wanted.items).await?;
+            let held = self.durable.units_of_items(&wanted.items).await?;
             let has: HashSet<&str> = held.iter().filter_map(|unit| unit.item.as_deref()).collect();
             let open: Vec<String> = wanted.items.iter().filter(|item| !has.contains(item.as_str())).cloned().collect();
             if open.is_empty() {
@@ -110,21 +111,21 @@ impl Vouchers {
             item: claim.item.clone(),
             client: wanted.client.filter(|_| claim.reserved),
         };
-        self.mongo.voucher_units.assign(&claims.iter().map(assignment).collect::<Vec<_>>()).await?;
+        self.durable.assign(&claims.iter().map(assignment).collect::<Vec<_>>()).await?;
         self.strike(wanted.product, claims.iter().map(|claim| (claim.unit, claim.item.as_str())).collect()).await
     }
 
     /// Strikes claims, and puts their units where the database says that they are.
     pub(super) async fn strike(&self, product: VoucherProductId, claims: HashMap<UnitId, &str>) -> Result<()> {
         let ids: Vec<_> = claims.keys().copied().collect();
-        let units = self.mongo.voucher_units.by_ids(&ids).await?;
+        let units = self.durable.units(&ids).await?;
         self.place_settling(&units, |unit| claims.get(&unit.id).copied()).await?;
         let known: HashSet<_> = units.iter().map(|unit| unit.id).collect();
         for (unit, item) in claims.iter().filter(|(unit, _)| !known.contains(unit)) {
             tracing::error!(%unit, item, "a pool had a voucher that does not exist; its claim is forgotten");
             self.live.forget_claim(product, item).await?;
         }
-        self.mongo.voucher_units.placed(&units).await
+        self.durable.placed(&units).await
     }
 
     /// Puts what the database has into the pools: enough for this.
@@ -132,10 +133,10 @@ impl Vouchers {
         let limit = u32::try_from(count).unwrap_or(u32::MAX);
         let mut units = Vec::new();
         if !wanted.only_kept {
-            units = self.mongo.voucher_units.soonest(&wanted.which(None), limit).await?;
+            units = self.durable.soonest(&wanted.which(None), limit).await?;
         }
         if let Some(client) = wanted.client {
-            units.extend(self.mongo.voucher_units.soonest(&wanted.which(Some(client)), limit).await?);
+            units.extend(self.durable.soonest(&wanted.which(Some(client)), limit).await?);
         }
         let placed = self.place(&units).await?;
         if placed.moved > 0 {
@@ -150,7 +151,7 @@ impl Vouchers {
     /// # Errors
     /// When a store does not answer: releasing again is safe, and gives nothing back twice.
     pub async fn release(&self, items: &[String]) -> Result<Vec<Unit>> {
-        let released = self.mongo.voucher_units.release(items).await?;
+        let released = self.durable.release(items).await?;
         self.place(&released).await?;
         Ok(released)
     }

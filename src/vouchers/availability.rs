@@ -46,7 +46,7 @@ impl Vouchers {
     /// # Errors
     /// When a store does not answer.
     pub async fn availability(&self, product: VoucherProductId) -> Result<Availability> {
-        let counted = self.mongo.voucher_units.count_by_pool(product, self.sold_from()).await?;
+        let counted = self.durable.voucher_units.count_by_pool(product, self.sold_from()).await?;
         let mut sizes: HashMap<String, u64> = self.live.pool_sizes(product).await?.into_iter().collect();
         let row = |(pool, database): (Pool, u64)| {
             let pooled = sizes.remove(&self.live.keys().pool(&pool)).unwrap_or_default();

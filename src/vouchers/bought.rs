@@ -32,7 +32,7 @@ impl Stock for Vouchers {
             };
             let units: Vec<IncomingUnit> = batch.vouchers.into_iter().map(incoming).collect();
             Self::add(self, &units).await?;
-            Ok(Added { units: self.mongo.voucher_units.count_of_origin(&origin).await? })
+            Ok(Added { units: self.durable.voucher_units.count_of_origin(&origin).await? })
         })
     }
 }

@@ -90,7 +90,7 @@ impl Vouchers {
         let claimed: HashSet<_> = claims.into_iter().map(|claim| claim.unit).collect();
         let (mut after, mut expected) = (None, 0);
         loop {
-            let units = self.mongo.voucher_units.page(product, after, UNITS_AT_ONCE).await?;
+            let units = self.durable.voucher_units.page(product, after, UNITS_AT_ONCE).await?;
             let Some(last) = units.last() else { break };
             after = Some(last.id);
             let from = self.sold_from();
@@ -115,13 +115,13 @@ impl Vouchers {
     /// Every unit that an item has is of an order that wants it, and every item of such an order has one.
     async fn check_owners(&self, check: &mut VoucherCheck) -> Result<()> {
         let mut counts: HashMap<VoucherOrderId, usize> = HashMap::new();
-        let units = self.mongo.voucher_units.allocated().await?;
+        let units = self.durable.voucher_units.allocated().await?;
         let mut chunks = std::pin::pin!(units.try_chunks(UNITS_AT_ONCE as usize));
         while let Some(units) = chunks.try_next().await.map_err(|error| error.1)? {
             check.allocated += units.len() as u64;
             let order_of = |unit: &Unit| unit.item.as_deref()?.split('-').next()?.parse::<VoucherOrderId>().ok();
             let ids: HashSet<VoucherOrderId> = units.iter().filter_map(order_of).collect();
-            let orders = self.mongo.voucher_orders.by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
+            let orders = self.durable.voucher_orders.by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
             let wants: HashSet<String> = orders
                 .iter()
                 .filter(|order| order.status != VoucherOrderStatus::Cancelled)
@@ -138,7 +138,7 @@ impl Vouchers {
         }
         let ids: Vec<VoucherOrderId> = counts.keys().copied().collect();
         for ids in ids.chunks(UNITS_AT_ONCE as usize) {
-            for order in self.mongo.voucher_orders.by_ids(ids).await? {
+            for order in self.durable.voucher_orders.by_ids(ids).await? {
                 let (has, wants) = (counts.get(&order.id).copied().unwrap_or_default(), order.all_items().len());
                 if order.status != VoucherOrderStatus::Pending && has != wants {
                     say(&mut check.ownerless, format!("order {} has {has} of {wants} vouchers", order.id));
@@ -150,7 +150,7 @@ impl Vouchers {
 
     /// Every order of a vendor has a known outcome, or is still asked about.
     async fn check_batches(&self, check: &mut VoucherCheck) -> Result<()> {
-        for job in self.mongo.prefetch_jobs.unresolved(JOBS_MAX).await? {
+        for job in self.durable.prefetch_jobs.unresolved(JOBS_MAX).await? {
             for batch in job.batches.iter().filter(|batch| batch.state == BatchState::Unresolved) {
                 let (name, vendor) = (external_id(job.id, batch.number), batch.vendor);
                 let sentence =

@@ -13,7 +13,7 @@ impl Vouchers {
     /// Compares what is kept for products with what they have on sale, and looks for units that are kept for nobody.
     pub(super) async fn check_sales(&self, check: &mut VoucherCheck) -> Result<()> {
         let kept: HashMap<ClientId, Offered> =
-            self.mongo.voucher_offers.kept().await?.into_iter().map(|one| (kept_for(one.product), one)).collect();
+            self.durable.voucher_offers.kept().await?.into_iter().map(|one| (kept_for(one.product), one)).collect();
         for offered in kept.values().filter(|offered| !offered.going_back()) {
             let missing = self.missing(offered).await?;
             if missing > 0 && self.is_on_sale(offered.event).await? {
@@ -37,10 +37,10 @@ impl Vouchers {
         kept: &HashMap<ClientId, Offered>,
         check: &mut VoucherCheck,
     ) -> Result<()> {
-        let counted = self.mongo.voucher_units.count_by_pool(product, chrono::DateTime::UNIX_EPOCH).await?;
+        let counted = self.durable.voucher_units.count_by_pool(product, chrono::DateTime::UNIX_EPOCH).await?;
         for (pool, units) in counted {
             let Some(client) = pool.client.filter(|client| !kept.contains_key(client)) else { continue };
-            if self.mongo.clients.by_id(client.bytes()).await?.is_none() {
+            if self.durable.clients.by_id(client.bytes()).await?.is_none() {
                 say(&mut check.ownerless, format!("{units} units are kept for {client}, which is no client"));
             }
         }

@@ -17,7 +17,7 @@ impl Codes for Vouchers {
 
     fn keep_more(&self, product: ProductId) -> BoxFuture<'_, Result<u64>> {
         Box::pin(async move {
-            match self.mongo.voucher_offers.of_product(product).await? {
+            match self.durable.voucher_offers.of_product(product).await? {
                 Some(offered) => Self::keep(self, &offered, None).await,
                 None => Ok(0),
             }
@@ -39,7 +39,7 @@ impl Codes for Vouchers {
         by: CancelledBy,
     ) -> BoxFuture<'a, Result<u64>> {
         Box::pin(async move {
-            if self.mongo.voucher_offers.of_product(of.product).await?.is_none() {
+            if self.durable.voucher_offers.of_product(of.product).await?.is_none() {
                 return Ok(0);
             }
             if units.is_some() {

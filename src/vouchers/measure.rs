@@ -124,7 +124,7 @@ impl Vouchers {
                 checksum: format!("{} {number}", pool.product),
                 origin: "measuring".to_owned(),
             };
-            self.mongo.voucher_units.insert(&numbers.map(new).collect::<Vec<_>>()).await?;
+            self.durable.voucher_units.insert(&numbers.map(new).collect::<Vec<_>>()).await?;
         }
         Ok(())
     }

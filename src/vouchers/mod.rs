@@ -15,6 +15,7 @@ mod codes;
 pub mod crypto;
 pub mod import;
 mod imports;
+mod inventory;
 mod measure;
 mod named;
 mod offers;
@@ -38,6 +39,7 @@ pub use allocate::{Allocation, ITEMS_MAX};
 pub use availability::{Availability, PoolAvailability};
 pub use check::VoucherCheck;
 pub use imports::{ReportAt, Upload};
+pub use inventory::Inventory;
 pub use measure::Measured;
 pub use orders::{LINES_MAX, ShownCode};
 pub use pump::Pumped;
@@ -49,14 +51,15 @@ use crate::domain::clock::Clock;
 use crate::domain::money;
 use crate::error::{Error, Result};
 use crate::store::live::Live;
+use crate::store::live::link::TcpLink;
 use crate::store::mongo::Mongo;
 use crypto::Keyring;
 
 /// Voucher inventory.
 #[derive(Debug)]
-pub struct Vouchers {
-    mongo: Arc<Mongo>,
-    live: Arc<Live>,
+pub struct Vouchers<L = TcpLink, D = Mongo> {
+    durable: Arc<D>,
+    live: Arc<Live<L>>,
     clock: Arc<dyn Clock>,
     keyring: Arc<Keyring>,
     config: config::Vouchers,
@@ -69,24 +72,24 @@ pub struct Vouchers {
     imports: Arc<Semaphore>,
 }
 
-impl Vouchers {
+impl<L, D> Vouchers<L, D> {
     /// Over these stores.
     ///
     /// # Errors
     /// When a key cannot be used.
     pub fn new(
-        stores: (Arc<Mongo>, Arc<Live>),
+        stores: (Arc<D>, Arc<Live<L>>),
         clock: Arc<dyn Clock>,
         config: &Config,
         process: String,
     ) -> Result<Self> {
         let unusable =
             |setting: &str| Error::internal("reading the configuration", format!("{setting} cannot be used"));
-        let (mongo, live) = stores;
+        let (durable, live) = stores;
         let keyring = Arc::new(Keyring::new(&config.vouchers, &config.accounts.data_key)?);
         let lease_ttl = Duration::from_millis(config.sale.lease_ttl_ms);
         Ok(Self {
-            mongo,
+            durable,
             live,
             clock,
             keyring,

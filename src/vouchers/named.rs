@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::{ClientId, UserId, VendorId, VoucherProductId};
 use crate::domain::page::{Listed, Page};
 use crate::domain::voucher::{Client, Vendor, VoucherProduct};
 use crate::error::{Code, Error, FieldError, Result};
+use crate::store::live::link::Link;
 use crate::store::mongo::new_id;
 use crate::store::mongo::vouchers::NamedRecords;
 use crate::store::mongo::vouchers::named::Named;
@@ -42,7 +43,7 @@ impl Vouchers {
     /// # Errors
     /// [`Code::NameTaken`]; when the database does not answer.
     pub async fn enter_vendor(&self, vendor: Vendor) -> Result<Vendor> {
-        enter(&self.mongo.vendors, vendor).await
+        enter(&self.durable.vendors, vendor).await
     }
 
     /// Enters a client.
@@ -51,7 +52,7 @@ impl Vouchers {
     /// [`Code::NameTaken`]; vendors that are not there; when the database does not answer.
     pub async fn enter_client(&self, client: Client) -> Result<Client> {
         self.check_vendors("refuses", &client.refuses).await?;
-        enter(&self.mongo.clients, client).await
+        enter(&self.durable.clients, client).await
     }
 
     /// Changes a client's members, refusals and validity.
@@ -60,7 +61,7 @@ impl Vouchers {
     /// [`Code::NotFound`]; vendors that are not there; when the database does not answer.
     pub async fn change_client(&self, client: Client) -> Result<Client> {
         self.check_vendors("refuses", &client.refuses).await?;
-        self.mongo.clients.change(&client).await?.ok_or_else(|| unknown("client"))
+        self.durable.clients.change(&client).await?.ok_or_else(|| unknown("client"))
     }
 
     /// Enters a product.
@@ -69,12 +70,12 @@ impl Vouchers {
     /// [`Code::NameTaken`]; vendors that are not there; when the database does not answer.
     pub async fn enter_product(&self, product: VoucherProduct) -> Result<VoucherProduct> {
         self.check_vendors("vendors", &product.vendors).await?;
-        enter(&self.mongo.voucher_products, product).await
+        enter(&self.durable.voucher_products, product).await
     }
 
     async fn check_vendors(&self, field: &str, ids: &[VendorId]) -> Result<()> {
         for (index, id) in ids.iter().enumerate() {
-            if self.mongo.vendors.by_id(id.bytes()).await?.is_none() {
+            if self.durable.vendors.by_id(id.bytes()).await?.is_none() {
                 let (field, message) = (format!("{field}[{index}]"), "there is no such vendor".to_owned());
                 return Err(Error::Invalid { fields: vec![FieldError { field, message }] });
             }
@@ -87,23 +88,7 @@ impl Vouchers {
     /// # Errors
     /// [`Code::NotFound`]; when the database does not answer.
     pub async fn vendor(&self, id: VendorId) -> Result<Vendor> {
-        known(&self.mongo.vendors, id.bytes(), "vendor").await
-    }
-
-    /// A product.
-    ///
-    /// # Errors
-    /// [`Code::NotFound`]; when the database does not answer.
-    pub async fn product(&self, id: VoucherProductId) -> Result<VoucherProduct> {
-        known(&self.mongo.voucher_products, id.bytes(), "voucher product").await
-    }
-
-    /// A client.
-    ///
-    /// # Errors
-    /// [`Code::NotFound`]; when the database does not answer.
-    pub async fn client(&self, id: ClientId) -> Result<Client> {
-        known(&self.mongo.clients, id.bytes(), "client").await
+        known(&self.durable.vendors, id.bytes(), "vendor").await
     }
 
     /// The client for which an account may order.
@@ -111,7 +96,7 @@ impl Vouchers {
     /// # Errors
     /// [`Code::RoleRequired`] if there is none; when the database does not answer.
     pub async fn client_of(&self, member: UserId) -> Result<Client> {
-        let found = self.mongo.clients.of_member(member).await?;
+        let found = self.durable.clients.of_member(member).await?;
         found.ok_or_else(|| Error::refused(Code::RoleRequired, "this account orders for no client"))
     }
 
@@ -120,7 +105,7 @@ impl Vouchers {
     /// # Errors
     /// When the database does not answer.
     pub async fn vendors(&self, page: Page) -> Result<Listed<Vendor>> {
-        self.mongo.vendors.list(page).await
+        self.durable.vendors.list(page).await
     }
 
     /// Clients, oldest first.
@@ -128,7 +113,7 @@ impl Vouchers {
     /// # Errors
     /// When the database does not answer.
     pub async fn clients(&self, page: Page) -> Result<Listed<Client>> {
-        self.mongo.clients.list(page).await
+        self.durable.clients.list(page).await
     }
 
     /// Products, oldest first.
@@ -136,14 +121,34 @@ impl Vouchers {
     /// # Errors
     /// When the database does not answer.
     pub async fn products(&self, page: Page) -> Result<Listed<VoucherProduct>> {
-        self.mongo.voucher_products.list(page).await
+        self.durable.voucher_products.list(page).await
+    }
+}
+
+impl<L: Link, D: Inventory> Vouchers<L, D> {
+    /// A product.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`]; when the database does not answer.
+    pub async fn product(&self, id: VoucherProductId) -> Result<VoucherProduct> {
+        let found = self.durable.voucher_product(id.bytes()).await?;
+        found.ok_or_else(|| unknown("voucher product"))
+    }
+
+    /// A client.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`]; when the database does not answer.
+    pub async fn client(&self, id: ClientId) -> Result<Client> {
+        let found = self.durable.voucher_client(id.bytes()).await?;
+        found.ok_or_else(|| unknown("client"))
     }
 
     /// The ids of all products.
     pub(super) async fn product_ids(&self) -> Result<Vec<VoucherProductId>> {
         let (mut ids, mut after) = (HashSet::new(), None);
         loop {
-            let page = self.products(Page { limit: ALL, after }).await?;
+            let page = self.durable.voucher_products(Page { limit: ALL, after }).await?;
             ids.extend(page.items.iter().map(|product| product.id));
             after = page.next;
             if after.is_none() {

@@ -24,8 +24,8 @@ impl Vouchers {
     /// [`Code::VouchersShort`]; [`Code::OpeningInProgress`] while those of an earlier opening go back; when a store does not
     /// answer. What is kept then goes back by itself.
     pub(super) async fn keep_for_sale(&self, event: &Event, run: &str) -> Result<()> {
-        for mut offered in self.mongo.voucher_offers.frozen(event.id, run).await? {
-            if offered.going_back() || !self.mongo.voucher_offers.mark(&offered, Some(run)).await? {
+        for mut offered in self.durable.voucher_offers.frozen(event.id, run).await? {
+            if offered.going_back() || !self.durable.voucher_offers.mark(&offered, Some(run)).await? {
                 return Err(in_progress());
             }
             offered.mark = Some(run.to_owned());
@@ -39,7 +39,7 @@ impl Vouchers {
                 return Err(Error::refused(Code::VouchersShort, message));
             }
             // Should the opening have been given up meanwhile, they have gone back, or these are too late to be kept.
-            if !self.mongo.voucher_offers.mark(&offered, Some(run)).await? {
+            if !self.durable.voucher_offers.mark(&offered, Some(run)).await? {
                 self.let_go(&offered, 0).await?;
                 return Err(in_progress());
             }
@@ -62,13 +62,13 @@ impl Vouchers {
     pub(super) async fn missing(&self, offered: &Offered) -> Result<u64> {
         let tag = Some(kept_for(offered.product));
         let has = Which { client: tag, ..self.which(offered, Some(self.clock.now())) };
-        let has = self.mongo.voucher_units.kept(&has).await?;
+        let has = self.durable.voucher_units.kept(&has).await?;
         Ok(self.units_on_sale(offered).await?.saturating_sub(has))
     }
 
     /// Units of a product, with those added since the sale was opened, and those about to be.
     async fn units_on_sale(&self, offered: &Offered) -> Result<u64> {
-        let added = self.mongo.restocks.recorded(offered.event, offered.product).await?;
+        let added = self.durable.restocks.recorded(offered.event, offered.product).await?;
         Ok(offered.units.saturating_add_signed(added))
     }
 
@@ -87,11 +87,11 @@ impl Vouchers {
 
     /// Gives back what is kept for sales that are over, or that were not opened after all.
     pub(super) async fn give_back_unsold(&self) -> Result<()> {
-        for offered in self.mongo.voucher_offers.kept().await? {
+        for offered in self.durable.voucher_offers.kept().await? {
             if self.is_on_sale(offered.event).await? {
                 continue;
             }
-            if offered.going_back() || self.mongo.voucher_offers.mark(&offered, Some(GOING_BACK)).await? {
+            if offered.going_back() || self.durable.voucher_offers.mark(&offered, Some(GOING_BACK)).await? {
                 self.give_back(Offered { mark: Some(GOING_BACK.to_owned()), ..offered }).await?;
             }
         }
@@ -99,22 +99,22 @@ impl Vouchers {
     }
 
     pub(super) async fn is_on_sale(&self, event: EventId) -> Result<bool> {
-        let event = self.mongo.events.by_id(event).await?;
+        let event = self.durable.events.by_id(event).await?;
         Ok(event.is_some_and(|event| !matches!(event.phase, SalePhase::Draft | SalePhase::Settled)))
     }
 
     /// All but what somebody waits for: reservations that are to be paid still, and orders that have no units yet.
     async fn give_back(&self, offered: Offered) -> Result<()> {
         let tag = kept_for(offered.product);
-        let sums = self.mongo.orders.product_sums(offered.event, &[offered.product]).await?;
+        let sums = self.durable.orders.product_sums(offered.event, &[offered.product]).await?;
         let unpaid = sums.get(&offered.product).map_or(0, |sum| sum.pending);
-        let owed = unpaid + self.mongo.voucher_orders.pending_items(tag).await?;
+        let owed = unpaid + self.durable.voucher_orders.pending_items(tag).await?;
         let back = self.let_go(&offered, owed).await?;
         if back > 0 {
             tracing::info!(product = %offered.product, units = back, "vouchers that were not sold went back");
         }
         if owed == 0 {
-            self.mongo.voucher_offers.mark(&offered, None).await?;
+            self.durable.voucher_offers.mark(&offered, None).await?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Vouchers {
     async fn let_go(&self, offered: &Offered, keep: u64) -> Result<u32> {
         let client = offered.offer.client;
         let kept = Which { client: Some(kept_for(offered.product)), ..self.which(offered, None) };
-        let available = self.mongo.voucher_units.count(&kept).await?;
+        let available = self.durable.voucher_units.count(&kept).await?;
         let back = u32::try_from(available.saturating_sub(keep)).unwrap_or(u32::MAX);
         if back == 0 { Ok(0) } else { self.retag(&kept, Some(client), back).await }
     }

@@ -5,21 +5,20 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::allocate::{Allocation, ITEMS_MAX};
-use super::{Vouchers, named};
+use super::{Inventory, Vouchers, named};
 use crate::domain::ids::{UserId, VoucherOrderId};
 use crate::domain::page::{Listed, Page};
 use crate::domain::voucher::{
     Client, Secrets, Unit, UnitId, UnitStatus, VoucherLine, VoucherOrder, VoucherOrderStatus,
 };
 use crate::error::{Code, Error, FieldError, Result};
+use crate::store::live::link::Link;
 use crate::store::mongo::new_id;
 
 /// After this a write of a process that was interrupted has arrived, or never will.
 pub(super) const LATE: TimeDelta = TimeDelta::seconds(30);
 /// Kinds of vouchers in an order.
 pub const LINES_MAX: usize = 20;
-/// Orders that one round looks at.
-const PER_ROUND: u32 = 50;
 
 use VoucherOrderStatus::{Allocated, Cancelled, Delivered, Pending};
 
@@ -32,7 +31,7 @@ pub struct ShownCode {
     pub secrets: Secrets,
 }
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Makes an order for a client and gives each of its items a unit, or none. An order of the same reference for the same
     /// is the one that was made.
     ///
@@ -54,10 +53,10 @@ impl Vouchers {
             round: 1,
             created_at: now,
         };
-        if self.mongo.voucher_orders.create(&order, now + LATE).await? {
+        if self.durable.create_order(&order, now + LATE).await? {
             return self.fulfil(order, client).await;
         }
-        let before = self.mongo.voucher_orders.by_reference(client.id, reference).await?;
+        let before = self.durable.order_of_reference(client.id, reference).await?;
         match before {
             Some(before) if before.lines != order.lines => {
                 Err(Error::refused(Code::ReferenceReused, "another order has this reference"))
@@ -117,8 +116,8 @@ impl Vouchers {
                 Err(error) => return Err(error),
             }
         }
-        self.mongo.voucher_orders.log_inward(order.id, &units).await?;
-        let advanced = self.mongo.voucher_orders.advance(&order, &[Pending], Allocated, None, None).await?;
+        self.durable.log_inward(order.id, &units).await?;
+        let advanced = self.durable.advance_order(&order, &[Pending], Allocated, None, None).await?;
         let now = self.voucher_order(order.id).await?;
         if !advanced && (now.round != order.round || now.status == Cancelled) {
             self.release(&order.all_items()).await?;
@@ -156,7 +155,7 @@ impl Vouchers {
         let from = [Pending, Allocated, Delivered];
         let mut order = order.clone();
         // It may have been reset since it was read: then its items are others.
-        while !self.mongo.voucher_orders.advance(&order, &from, Cancelled, Some(reason), due_at).await? {
+        while !self.durable.advance_order(&order, &from, Cancelled, Some(reason), due_at).await? {
             let now = self.voucher_order(order.id).await?;
             if now.status == Cancelled {
                 break;
@@ -173,7 +172,7 @@ impl Vouchers {
     /// [`Code::VoucherState`]; as [`Self::order`].
     pub async fn reset(&self, id: VoucherOrderId) -> Result<VoucherOrder> {
         let order = self.voucher_order(id).await?;
-        let held = self.mongo.voucher_units.of_items(&order.all_items()).await?;
+        let held = self.durable.units_of_items(&order.all_items()).await?;
         if held.iter().any(|unit| unit.status != UnitStatus::Allocated) {
             return Err(Error::refused(Code::VoucherState, "a voucher of this order was shown, or is blocked"));
         }
@@ -181,7 +180,7 @@ impl Vouchers {
         let due_at = Some(self.clock.now() + LATE);
         // Whether a reservation's order comes back is for the reservation to say.
         let from = if order.sold.is_some() { vec![Allocated] } else { vec![Allocated, Cancelled] };
-        if !self.mongo.voucher_orders.advance(&order, &from, Pending, None, due_at).await? {
+        if !self.durable.advance_order(&order, &from, Pending, None, due_at).await? {
             return Err(Error::refused(Code::VoucherState, format!("the order is {}", order.status.as_str())));
         }
         self.fulfil(self.voucher_order(id).await?, &client).await
@@ -198,14 +197,14 @@ impl Vouchers {
             return Err(no_codes());
         }
         let items = order.all_items();
-        let held = self.mongo.voucher_units.of_items(&items).await?;
+        let held = self.durable.units_of_items(&items).await?;
         let held_back = [UnitStatus::Blocked, UnitStatus::Revoked];
         if let Some(unit) = held.iter().find(|unit| held_back.contains(&unit.status)) {
             let what = format!("a voucher of this order is {}", unit.status.as_str());
             return Err(Error::refused(Code::VoucherState, what));
         }
         // Before anything is shown: of this and a cancellation at the same moment, one is first.
-        if !self.mongo.voucher_orders.advance(order, &[Allocated, Delivered], Delivered, None, None).await? {
+        if !self.durable.advance_order(order, &[Allocated, Delivered], Delivered, None, None).await? {
             return Err(no_codes());
         }
         let mut shown: HashMap<String, Unit> = HashMap::new();
@@ -216,7 +215,7 @@ impl Vouchers {
                 // Before anybody sees it: should it be released at the same moment, one of the two is first.
                 UnitStatus::Allocated => {
                     let to = UnitStatus::Delivered;
-                    self.mongo.voucher_units.advance(unit.id, Some(&item), to).await?.ok_or_else(no_codes)?
+                    self.durable.advance_unit(unit.id, Some(&item), to).await?.ok_or_else(no_codes)?
                 }
                 UnitStatus::Available | UnitStatus::Blocked | UnitStatus::Revoked => return Err(no_codes()),
             };
@@ -226,10 +225,10 @@ impl Vouchers {
         if units.len() != items.len() {
             return Err(no_codes());
         }
-        self.mongo.voucher_orders.log_view(order.id, viewer, self.clock.now()).await?;
+        self.durable.log_view(order.id, viewer, self.clock.now()).await?;
         self.place(&units).await?;
         let ids: Vec<UnitId> = units.iter().map(|unit| unit.id).collect();
-        let sealed: HashMap<_, _> = self.mongo.voucher_units.secrets(&ids).await?.into_iter().collect();
+        let sealed: HashMap<_, _> = self.durable.secrets(&ids).await?.into_iter().collect();
         let open = |unit: Unit| {
             let sealed = sealed.get(&unit.id).ok_or_else(|| Error::internal("showing vouchers", "a unit is gone"))?;
             Ok(ShownCode { secrets: self.keyring.open(unit.id, sealed)?, unit })
@@ -245,42 +244,30 @@ impl Vouchers {
         if order.status != Delivered {
             return Err(Error::refused(Code::VoucherState, format!("the order is {}", order.status.as_str())));
         }
-        for unit in self.mongo.voucher_units.of_items(&order.all_items()).await? {
-            self.mongo.voucher_units.advance(unit.id, unit.item.as_deref(), UnitStatus::Completed).await?;
+        for unit in self.durable.units_of_items(&order.all_items()).await? {
+            self.durable.advance_unit(unit.id, unit.item.as_deref(), UnitStatus::Completed).await?;
         }
         Ok(())
     }
 
-    /// Brings orders that were interrupted to their end.
-    pub(super) async fn finish_orders(&self) -> Result<bool> {
-        let due = self.mongo.voucher_orders.due(self.clock.now(), PER_ROUND).await?;
-        let full = due.len() >= PER_ROUND as usize;
-        for order in due {
-            let finished = match order.sold {
-                Some(sold) => self.tend(order, sold).await,
-                None => self.finish_order(order).await,
-            };
-            if let Err(error) = finished {
-                tracing::warn!(code = error.code().as_str(), error = %error, "a voucher order could not be finished yet");
-            }
-        }
-        Ok(full)
-    }
-
-    async fn finish_order(&self, order: VoucherOrder) -> Result<()> {
+    /// Brings an order that was interrupted to its end.
+    ///
+    /// # Errors
+    /// [`Code::VouchersShort`]; when a store does not answer: it is looked at again.
+    pub async fn finish_order(&self, order: VoucherOrder) -> Result<()> {
         match order.status {
             Pending => {
                 let client = self.client(order.client).await?;
                 self.fulfil(order, &client).await.map(|_| ())
             }
-            Allocated | Delivered => self.mongo.voucher_orders.rest(order.id).await,
+            Allocated | Delivered => self.durable.rest_order(order.id).await,
             Cancelled => self.release_late(&order).await,
         }
     }
 
     pub(super) async fn release_late(&self, order: &VoucherOrder) -> Result<()> {
         self.release(&order.all_items()).await?;
-        self.mongo.voucher_orders.rest(order.id).await
+        self.durable.rest_order(order.id).await
     }
 
     /// An order.
@@ -288,21 +275,37 @@ impl Vouchers {
     /// # Errors
     /// [`Code::NotFound`]; when the database does not answer.
     pub async fn voucher_order(&self, id: VoucherOrderId) -> Result<VoucherOrder> {
-        let found = self.mongo.voucher_orders.by_id(id).await?;
+        let found = self.durable.order(id).await?;
         found.ok_or_else(|| named::unknown("voucher order"))
-    }
-
-    /// A client's orders, newest first.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn voucher_orders(&self, client: &Client, page: Page) -> Result<Listed<VoucherOrder>> {
-        self.mongo.voucher_orders.of_client(client.id, page).await
     }
 
     /// When an order that nobody finishes is finished.
     #[must_use]
     pub fn finished_by(order: &VoucherOrder) -> DateTime<Utc> {
         order.created_at + LATE
+    }
+
+    /// Whoever an order's vouchers are for, as those who fill it know them.
+    pub(super) async fn orderer(&self, order: &VoucherOrder) -> Result<Client> {
+        let Some(sold) = order.sold else { return self.client(order.client).await };
+        Ok(Client {
+            id: order.client,
+            name: String::new(),
+            members: vec![sold.buyer],
+            refuses: Vec::new(),
+            // They were chosen when they were kept.
+            validity_days_min: Some(0),
+            created_at: order.created_at,
+        })
+    }
+}
+
+impl Vouchers {
+    /// A client's orders, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn voucher_orders(&self, client: &Client, page: Page) -> Result<Listed<VoucherOrder>> {
+        self.durable.voucher_orders.of_client(client.id, page).await
     }
 }

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::VoucherProductId;
 use crate::domain::voucher::Unit;
 use crate::error::Result;
+use crate::store::live::link::Link;
 use crate::store::live::{Placed, Placement};
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Puts units where they belong, and takes off the marks that say they are to be placed.
     ///
     /// # Errors
     /// When a store does not answer: the marks stay, and the reconciler places them.
     pub(super) async fn place(&self, units: &[Unit]) -> Result<Placed> {
         let placed = self.place_settling(units, |_| None).await?;
-        self.mongo.voucher_units.placed(units).await?;
+        self.durable.placed(units).await?;
         Ok(placed)
     }
 

@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::VoucherProductId;
 use crate::domain::voucher::{Unit, UnitId};
 use crate::error::Result;
+use crate::store::live::link::Link;
 
 /// Units in memory at once.
 const UNITS_AT_ONCE: u32 = 2_000;
@@ -40,7 +41,7 @@ impl Pumped {
     }
 }
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Compares and mends the pools of every product.
     ///
     /// # Errors
@@ -59,7 +60,7 @@ impl Vouchers {
     /// When a store does not answer: pumping again goes on.
     pub async fn pump(&self, product: VoucherProductId) -> Result<Pumped> {
         let mut pumped = Pumped::default();
-        let page = |after| self.mongo.voucher_units.page(product, after, UNITS_AT_ONCE);
+        let page = |after| self.durable.units_page(product, after, UNITS_AT_ONCE);
         let mut units = page(None).await?;
         while let Some(last) = units.last() {
             // The database reads the next page while the live store works on this one.
@@ -81,7 +82,7 @@ impl Vouchers {
         loop {
             let (next, members) = self.live.pool_page(pool, cursor, UNITS_AT_ONCE as usize).await?;
             let ids: Vec<UnitId> = members.iter().filter_map(|member| UnitId::from_member(member)).collect();
-            let known: Vec<Unit> = self.mongo.voucher_units.by_ids(&ids).await?;
+            let known: Vec<Unit> = self.durable.units(&ids).await?;
             // Whatever its state is, this puts a known unit where it belongs.
             removed += self.place_settling(&known, |_| None).await?.moved;
             let known: HashSet<String> = known.iter().map(|unit| unit.id.member()).collect();

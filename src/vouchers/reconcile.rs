@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::error::Result;
+use crate::store::live::link::Link;
 use crate::task::Tracker;
 use crate::telemetry::metrics::{VOUCHER_CLAIMS_REPAIRED, VOUCHER_DRIFT};
 
@@ -35,7 +36,7 @@ impl Vouchers {
             let pump = pumped_at.is_none_or(|at| at.elapsed() >= pump_interval);
             let round = async move {
                 let ttl = vouchers.lease_ttl.max(interval * 3);
-                if !vouchers.mongo.leases.take(LEASE, &vouchers.process, vouchers.clock.now(), ttl).await? {
+                if !vouchers.durable.leases.take(LEASE, &vouchers.process, vouchers.clock.now(), ttl).await? {
                     return Ok((false, false));
                 }
                 if pump {
@@ -55,7 +56,7 @@ impl Vouchers {
                 }
             };
         }
-        drop(self.mongo.leases.give_up(LEASE, &self.process).await);
+        drop(self.durable.leases.give_up(LEASE, &self.process).await);
     }
 
     /// One round; true if it had its hands full, and there may be more.
@@ -63,14 +64,25 @@ impl Vouchers {
     /// # Errors
     /// When a store does not answer.
     pub async fn reconcile(&self) -> Result<bool> {
-        let units = self.mongo.voucher_units.unplaced(PER_ROUND).await?;
+        let full = self.reconcile_units().await?;
+        self.finish_imports().await?;
+        self.give_back_unsold().await?;
+        Ok(self.finish_orders().await? || full)
+    }
+}
+
+impl<L: Link, D: Inventory> Vouchers<L, D> {
+    /// Places what is marked, and settles claims that were left behind; true if there may be more.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn reconcile_units(&self) -> Result<bool> {
+        let units = self.durable.unplaced(PER_ROUND).await?;
         self.place(&units).await?;
         for product in self.product_ids().await? {
             self.repair_claims(product).await?;
         }
-        self.finish_imports().await?;
-        self.give_back_unsold().await?;
-        Ok(self.finish_orders().await? || units.len() >= PER_ROUND as usize)
+        Ok(units.len() >= PER_ROUND as usize)
     }
 
     /// Settles the claims of a product that nobody settles any more.

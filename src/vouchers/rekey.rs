@@ -24,7 +24,7 @@ impl Vouchers {
     pub async fn rekey(&self, mut progress: impl FnMut(Rekeyed)) -> Result<Rekeyed> {
         let (mut done, mut after) = (Rekeyed::default(), None);
         loop {
-            let page = self.mongo.voucher_units.secrets_page(after, UNITS_AT_ONCE).await?;
+            let page = self.durable.voucher_units.secrets_page(after, UNITS_AT_ONCE).await?;
             let Some((last, _)) = page.last() else { return Ok(done) };
             after = Some(*last);
             for (id, sealed) in page {
@@ -32,7 +32,7 @@ impl Vouchers {
                 if !self.keyring.is_current(&sealed) {
                     let anew = self.keyring.seal(id, &self.keyring.open(id, &sealed)?)?;
                     // Of two that do this at once, one is first, and both have done it.
-                    done.sealed += u64::from(self.mongo.voucher_units.reseal(id, &sealed, &anew).await?);
+                    done.sealed += u64::from(self.durable.voucher_units.reseal(id, &sealed, &anew).await?);
                 }
             }
             progress(done);

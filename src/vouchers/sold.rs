@@ -17,7 +17,7 @@ use crate::domain::ids::{EventId, ProductId, VoucherOrderId};
 use crate::domain::order::OrderStatus;
 use crate::domain::page::Page;
 use crate::domain::reservation::Reservation;
-use crate::domain::voucher::{Client, Sold, UnitStatus, VoucherLine, VoucherOrder, VoucherOrderStatus, kept_for};
+use crate::domain::voucher::{Sold, UnitStatus, VoucherLine, VoucherOrder, VoucherOrderStatus, kept_for};
 use crate::error::{Code, Dependency, Error, Result};
 use crate::store::mongo::new_id;
 use crate::store::mongo::vouchers::offers::Offered;
@@ -25,6 +25,8 @@ use crate::store::mongo::vouchers::offers::Offered;
 use VoucherOrderStatus::{Allocated, Cancelled, Delivered, Pending};
 
 const ORDERS_PER_PAGE: u32 = 500;
+/// Orders that one round looks at.
+const PER_ROUND: u32 = 50;
 /// When a reservation whose vouchers are missing is looked at again.
 const AGAIN: TimeDelta = TimeDelta::seconds(30);
 /// A reservation that is unknown for so long was lost with the live store.
@@ -53,7 +55,7 @@ const fn standing_of(status: OrderStatus) -> Standing {
 impl Vouchers {
     /// Makes orders of vouchers for what is confirmed, and has those of what is over looked at.
     pub(super) async fn follow(&self, event: EventId, reservations: &[Reservation]) -> Result<()> {
-        let offered = self.mongo.voucher_offers.of_event(event).await?;
+        let offered = self.durable.voucher_offers.of_event(event).await?;
         let offered: HashMap<ProductId, &Offered> = offered.iter().map(|offered| (offered.product, offered)).collect();
         let mut by_product: HashMap<ProductId, Vec<&Reservation>> = HashMap::new();
         for reservation in reservations.iter().filter(|one| offered.contains_key(&one.product)) {
@@ -62,7 +64,7 @@ impl Vouchers {
         for (product, reservations) in by_product {
             let Some(offered) = offered.get(&product) else { continue };
             let references: Vec<&str> = reservations.iter().map(|one| one.id.as_str()).collect();
-            let known = self.mongo.voucher_orders.known(kept_for(product), &references).await?;
+            let known = self.durable.voucher_orders.known(kept_for(product), &references).await?;
             let mut over = Vec::new();
             for reservation in reservations {
                 match (standing_of(reservation.status), known.contains(&reservation.id)) {
@@ -73,7 +75,7 @@ impl Vouchers {
                 }
             }
             if !over.is_empty() {
-                self.mongo.voucher_orders.look_again(kept_for(product), &over, self.clock.now()).await?;
+                self.durable.voucher_orders.look_again(kept_for(product), &over, self.clock.now()).await?;
             }
         }
         Ok(())
@@ -96,21 +98,23 @@ impl Vouchers {
             round: 1,
             created_at: now,
         };
-        self.mongo.voucher_orders.create(&order, now).await.map(|_| ())
+        self.durable.voucher_orders.create(&order, now).await.map(|_| ())
     }
 
-    /// Whoever an order's vouchers are for, as those who fill it know them.
-    pub(super) async fn orderer(&self, order: &VoucherOrder) -> Result<Client> {
-        let Some(sold) = order.sold else { return self.client(order.client).await };
-        Ok(Client {
-            id: order.client,
-            name: String::new(),
-            members: vec![sold.buyer],
-            refuses: Vec::new(),
-            // They were chosen when they were kept.
-            validity_days_min: Some(0),
-            created_at: order.created_at,
-        })
+    /// Brings orders that were interrupted to their end.
+    pub(super) async fn finish_orders(&self) -> Result<bool> {
+        let due = self.durable.voucher_orders.due(self.clock.now(), PER_ROUND).await?;
+        let full = due.len() >= PER_ROUND as usize;
+        for order in due {
+            let finished = match order.sold {
+                Some(sold) => self.tend(order, sold).await,
+                None => self.finish_order(order).await,
+            };
+            if let Err(error) = finished {
+                tracing::warn!(code = error.code().as_str(), error = %error, "a voucher order could not be finished yet");
+            }
+        }
+        Ok(full)
     }
 
     /// Makes an order what its reservation says.
@@ -120,11 +124,11 @@ impl Vouchers {
                 self.release_late(&order).await
             }
             (Standing::Open, _) => self.look_later(&order).await,
-            (Standing::Confirmed, Allocated | Delivered) => self.mongo.voucher_orders.rest(order.id).await,
+            (Standing::Confirmed, Allocated | Delivered) => self.durable.voucher_orders.rest(order.id).await,
             (Standing::Confirmed, Pending) => self.fill(order, sold).await.map(|_| ()),
             (Standing::Confirmed, Cancelled) => {
                 let due_at = Some(self.clock.now() + LATE);
-                if self.mongo.voucher_orders.advance(&order, &[Cancelled], Pending, None, due_at).await? {
+                if self.durable.voucher_orders.advance(&order, &[Cancelled], Pending, None, due_at).await? {
                     let order = self.voucher_order(order.id).await?;
                     tracing::warn!(reservation = %order.reference, "a cancellation was not finished; its vouchers are given again");
                     self.fill(order, sold).await?;
@@ -138,7 +142,7 @@ impl Vouchers {
 
     async fn look_later(&self, order: &VoucherOrder) -> Result<()> {
         let at = self.clock.now() + AGAIN;
-        self.mongo.voucher_orders.look_again(order.client, &[&order.reference], at).await
+        self.durable.voucher_orders.look_again(order.client, &[&order.reference], at).await
     }
 
     async fn standing(&self, order: &VoucherOrder, sold: Sold) -> Result<Standing> {
@@ -152,7 +156,7 @@ impl Vouchers {
         if let Some(reservation) = live.filter(|reservation| reservation.id == id) {
             return Ok(Some(reservation));
         }
-        let durable = self.mongo.orders.by_reservation(id).await?;
+        let durable = self.durable.orders.by_reservation(id).await?;
         Ok(durable.map(|order| order.reservation()))
     }
 
@@ -164,7 +168,7 @@ impl Vouchers {
             done => return done,
         }
         self.look_later(&order).await?;
-        if let Some(offered) = self.mongo.voucher_offers.of_product(sold.product).await? {
+        if let Some(offered) = self.durable.voucher_offers.of_product(sold.product).await? {
             self.keep(&offered, None).await?;
         }
         let filled = self.fulfil(order, &client).await;
@@ -180,7 +184,7 @@ impl Vouchers {
     /// [`Code::NotFound`] if its product's units are no vouchers; [`Code::VoucherState`] unless it is confirmed;
     /// [`Code::VouchersShort`] if there is none to be had; when a store does not answer.
     pub async fn codes_of(&self, reservation: &Reservation) -> Result<Vec<ShownCode>> {
-        let offered = self.mongo.voucher_offers.of_product(reservation.product).await?;
+        let offered = self.durable.voucher_offers.of_product(reservation.product).await?;
         let offered = offered.ok_or_else(|| Error::not_found("codes not found"))?;
         if reservation.status != OrderStatus::Confirmed {
             let what =
@@ -189,10 +193,10 @@ impl Vouchers {
         }
         self.wait_until_durable(&reservation.id).await?;
         let client = kept_for(reservation.product);
-        if self.mongo.voucher_orders.by_reference(client, &reservation.id).await?.is_none() {
+        if self.durable.voucher_orders.by_reference(client, &reservation.id).await?.is_none() {
             self.order_for(reservation, &offered).await?;
         }
-        let order = self.mongo.voucher_orders.by_reference(client, &reservation.id).await?;
+        let order = self.durable.voucher_orders.by_reference(client, &reservation.id).await?;
         let order = order.ok_or_else(|| Error::internal("showing vouchers", "an order was made and is not there"))?;
         let order = match order.sold.filter(|_| order.status == Pending) {
             Some(sold) => self.fill(order, sold).await?,
@@ -205,7 +209,7 @@ impl Vouchers {
     async fn wait_until_durable(&self, reservation: &str) -> Result<()> {
         let deadline = Instant::now() + DURABLE_WITHIN;
         loop {
-            let order = self.mongo.orders.by_reservation(reservation).await?;
+            let order = self.durable.orders.by_reservation(reservation).await?;
             if order.is_some_and(|order| order.status == OrderStatus::Confirmed) {
                 return Ok(());
             }
@@ -223,11 +227,11 @@ impl Vouchers {
     /// [`Code::CodeShown`] if they were shown, and `unseen_only`; when a store does not answer.
     pub(super) async fn take_back(&self, sold: Sold, reservation: &str, unseen_only: bool) -> Result<u64> {
         loop {
-            let order = self.mongo.voucher_orders.by_reference(kept_for(sold.product), reservation).await?;
+            let order = self.durable.voucher_orders.by_reference(kept_for(sold.product), reservation).await?;
             let Some(order) = order else {
                 // It may be paid and its codes asked for before the cancellation is done: an order that is cancelled stands
                 // in the way of that.
-                let offered = self.mongo.voucher_offers.of_product(sold.product).await?;
+                let offered = self.durable.voucher_offers.of_product(sold.product).await?;
                 match (self.reservation(sold, reservation).await?, offered) {
                     (Some(reservation), Some(offered)) => self.order_for(&reservation, &offered).await?,
                     _ => return Ok(0),
@@ -242,7 +246,7 @@ impl Vouchers {
             };
             let due_at = Some(self.clock.now() + LATE);
             let reason = Some("the reservation was cancelled");
-            let orders = &self.mongo.voucher_orders;
+            let orders = &self.durable.voucher_orders;
             if order.status == Cancelled || orders.advance(&order, from, Cancelled, reason, due_at).await? {
                 let released = self.release(&order.all_items()).await?;
                 let revoked = |status: UnitStatus| status == UnitStatus::Revoked;
@@ -253,12 +257,12 @@ impl Vouchers {
 
     /// The sale is over: no confirmed reservation is without its order.
     pub(super) async fn follow_all(&self, event: EventId) -> Result<()> {
-        if self.mongo.voucher_offers.of_event(event).await?.is_empty() {
+        if self.durable.voucher_offers.of_event(event).await?.is_empty() {
             return Ok(());
         }
         let mut page = Page { limit: ORDERS_PER_PAGE, after: None };
         loop {
-            let orders = self.mongo.orders.of_event(event, page).await?;
+            let orders = self.durable.orders.of_event(event, page).await?;
             let reservations: Vec<Reservation> = orders.items.iter().map(|order| order.reservation()).collect();
             self.follow(event, &reservations).await?;
             page.after = orders.next;

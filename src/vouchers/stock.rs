@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::{ClientId, VendorId, VoucherProductId};
 use crate::domain::money::Money;
 use crate::domain::voucher::{Secrets, Unit, UnitId, UnitStatus};
 use crate::error::Result;
+use crate::store::live::link::Link;
 use crate::store::mongo::vouchers::units::NewUnit;
 
 /// A unit as it comes.
@@ -37,7 +38,7 @@ pub struct Added {
     pub duplicates: Vec<usize>,
 }
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Seals and writes units, and puts them in their pools. The same units again are duplicates.
     ///
     /// # Errors
@@ -47,7 +48,7 @@ impl Vouchers {
             return Ok(Added::default());
         }
         let new = self.sealed_units(incoming).await?;
-        let duplicates = self.mongo.voucher_units.insert(&new).await?;
+        let duplicates = self.durable.insert_units(&new).await?;
         let is_new = |(index, new): (usize, NewUnit)| (!duplicates.contains(&index)).then_some(new.unit);
         let units: Vec<Unit> = new.into_iter().enumerate().filter_map(is_new).collect();
         self.place(&units).await?;
@@ -62,7 +63,7 @@ impl Vouchers {
         if incoming.is_empty() {
             return Ok(Vec::new());
         }
-        let first = self.mongo.voucher_units.take_numbers(incoming.len()).await?;
+        let first = self.durable.take_numbers(incoming.len()).await?;
         (first..).zip(incoming).map(|(number, unit)| self.sealed(UnitId::new(number), unit)).collect()
     }
 

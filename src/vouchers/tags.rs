@@ -2,17 +2,18 @@
 
 use chrono::{DateTime, Timelike, Utc};
 
-use super::Vouchers;
+use super::{Inventory, Vouchers};
 use crate::domain::ids::{ClientId, VoucherProductId};
 use crate::domain::money::Money;
 use crate::domain::voucher::{Unit, UnitId, UnitStatus};
 use crate::error::{Code, Error, Result};
+use crate::store::live::link::Link;
 use crate::store::mongo::vouchers::units::Which;
 
 /// Units in one write.
 const TAGGED_AT_ONCE: u32 = 1_000;
 
-impl Vouchers {
+impl<L: Link, D: Inventory> Vouchers<L, D> {
     /// Keeps untagged units for a client, those that expire first. Returns how many: fewer than asked for if there are not
     /// as many.
     ///
@@ -50,7 +51,7 @@ impl Vouchers {
         let mut done = 0;
         while done < quantity {
             let wanted = (quantity - done).min(TAGGED_AT_ONCE);
-            let units = self.mongo.voucher_units.retag(which, to, wanted).await?;
+            let units = self.durable.retag(which, to, wanted).await?;
             self.place(&units).await?;
             if units.is_empty() {
                 break;
@@ -91,13 +92,13 @@ impl Vouchers {
         let unit = self.unit(id).await?;
         // Scores are whole seconds.
         let at = at.with_nanosecond(0).unwrap_or(at);
-        let changed = self.mongo.voucher_units.expire_at(id, at).await?.ok_or_else(|| refused(&unit))?;
+        let changed = self.durable.expire_at(id, at).await?.ok_or_else(|| refused(&unit))?;
         self.place(std::slice::from_ref(&changed)).await?;
         Ok(changed)
     }
 
     async fn advance(&self, unit: &Unit, to: UnitStatus) -> Result<Unit> {
-        let advanced = self.mongo.voucher_units.advance(unit.id, unit.item.as_deref(), to).await?;
+        let advanced = self.durable.advance_unit(unit.id, unit.item.as_deref(), to).await?;
         let advanced = advanced.ok_or_else(|| refused(unit))?;
         self.place(std::slice::from_ref(&advanced)).await?;
         Ok(advanced)
@@ -108,7 +109,7 @@ impl Vouchers {
     /// # Errors
     /// [`Code::NotFound`]; when the database does not answer.
     pub async fn unit(&self, id: UnitId) -> Result<Unit> {
-        let found = self.mongo.voucher_units.by_ids(&[id]).await?;
+        let found = self.durable.units(&[id]).await?;
         found.into_iter().next().ok_or_else(|| Error::refused(Code::NotFound, "voucher unit not found"))
     }
 }

@@ -80,7 +80,7 @@ impl Vouchers {
             reason: None,
             created_at: now,
         };
-        self.mongo.voucher_imports.begin(&import, now + ALIVE).await?;
+        self.durable.voucher_imports.begin(&import, now + ALIVE).await?;
         Ok((import, turn))
     }
 
@@ -125,7 +125,7 @@ impl Vouchers {
     /// Looks up what a batch of rows names, and stages those that are vouchers.
     async fn stage(&self, work: &mut Reading) -> Result<()> {
         let rows = std::mem::take(&mut work.rows);
-        work.names.learn(&self.mongo, &rows).await?;
+        work.names.learn(&self.durable, &rows).await?;
         let (mut numbers, mut incoming) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for row in rows {
             let number = row.row;
@@ -140,7 +140,7 @@ impl Vouchers {
         let sealed = self.sealed_units(&incoming).await?;
         let mut new: Vec<(u32, NewUnit)> = numbers.into_iter().zip(sealed).collect();
         let checksums: Vec<&str> = new.iter().map(|(_, unit)| unit.checksum.as_str()).collect();
-        let known = self.mongo.voucher_units.known_checksums(&checksums).await?;
+        let known = self.durable.voucher_units.known_checksums(&checksums).await?;
         new.retain(|(row, unit)| {
             let is_new = !known.contains(&unit.checksum);
             if !is_new {
@@ -149,15 +149,15 @@ impl Vouchers {
             is_new
         });
         let units: Vec<NewUnit> = new.into_iter().map(|(_, unit)| unit).collect();
-        self.mongo.voucher_imports.stage(work.import, &units).await?;
-        self.mongo.voucher_imports.record(work.import, &std::mem::take(&mut work.problems)).await?;
+        self.durable.voucher_imports.stage(work.import, &units).await?;
+        self.durable.voucher_imports.record(work.import, &std::mem::take(&mut work.problems)).await?;
         work.counts.valid += u32::try_from(units.len()).unwrap_or(u32::MAX);
         let alive_until = self.clock.now() + ALIVE;
-        if self.mongo.voucher_imports.beat(work.import, ImportState::Reading, work.counts, alive_until).await? {
+        if self.durable.voucher_imports.beat(work.import, ImportState::Reading, work.counts, alive_until).await? {
             return Ok(());
         }
         // It was too slow, and another process has failed it.
-        self.mongo.voucher_imports.unstage_all(work.import).await?;
+        self.durable.voucher_imports.unstage_all(work.import).await?;
         Err(Error::internal("importing vouchers", "the import was taken over by another process"))
     }
 
@@ -168,7 +168,7 @@ impl Vouchers {
             return self.give_up(import.id, counts, ImportState::Refused, &reason).await;
         }
         let (from, to) = (ImportState::Reading, ImportState::Committing);
-        if self.mongo.voucher_imports.advance(import.id, from, to, counts, None).await? {
+        if self.durable.voucher_imports.advance(import.id, from, to, counts, None).await? {
             return self.commit(import.id, counts).await;
         }
         Ok(())
@@ -177,36 +177,36 @@ impl Vouchers {
     /// Step 3. Can be repeated: a unit that was moved before is a duplicate, and gone from the staged ones.
     async fn commit(&self, import: ImportId, mut counts: ImportCounts) -> Result<()> {
         loop {
-            let staged = self.mongo.voucher_imports.staged(import, ROWS_AT_ONCE as u32).await?;
+            let staged = self.durable.voucher_imports.staged(import, ROWS_AT_ONCE as u32).await?;
             if staged.is_empty() {
                 break;
             }
-            self.mongo.voucher_units.insert(&staged).await?;
+            self.durable.voucher_units.insert(&staged).await?;
             let ids: Vec<UnitId> = staged.iter().map(|new| new.unit.id).collect();
-            let units = self.mongo.voucher_units.by_ids(&ids).await?;
+            let units = self.durable.voucher_units.by_ids(&ids).await?;
             self.place(&units).await?;
-            self.mongo.voucher_imports.unstage(&ids).await?;
+            self.durable.voucher_imports.unstage(&ids).await?;
             counts.added += u32::try_from(units.len()).unwrap_or(u32::MAX);
             let alive_until = self.clock.now() + ALIVE;
-            self.mongo.voucher_imports.beat(import, ImportState::Committing, counts, alive_until).await?;
+            self.durable.voucher_imports.beat(import, ImportState::Committing, counts, alive_until).await?;
         }
         let (from, to) = (ImportState::Committing, ImportState::Done);
-        self.mongo.voucher_imports.advance(import, from, to, counts, None).await?;
+        self.durable.voucher_imports.advance(import, from, to, counts, None).await?;
         tracing::info!(%import, added = counts.added, "vouchers imported");
         Ok(())
     }
 
     async fn give_up(&self, import: ImportId, counts: ImportCounts, to: ImportState, reason: &str) -> Result<()> {
-        if self.mongo.voucher_imports.advance(import, ImportState::Reading, to, counts, Some(reason)).await? {
+        if self.durable.voucher_imports.advance(import, ImportState::Reading, to, counts, Some(reason)).await? {
             tracing::info!(%import, state = to.as_str(), reason, "no vouchers were imported");
         }
-        self.mongo.voucher_imports.unstage_all(import).await
+        self.durable.voucher_imports.unstage_all(import).await
     }
 
     /// Brings imports that nobody works on to their end.
     pub(super) async fn finish_imports(&self) -> Result<()> {
         let now = self.clock.now();
-        while let Some(import) = self.mongo.voucher_imports.take_over(now, now + ALIVE).await? {
+        while let Some(import) = self.durable.voucher_imports.take_over(now, now + ALIVE).await? {
             match import.state {
                 ImportState::Committing => self.commit(import.id, import.counts).await?,
                 _ => {
@@ -223,7 +223,7 @@ impl Vouchers {
     /// # Errors
     /// [`Code::NotFound`]; when the database does not answer.
     pub async fn voucher_import(&self, id: ImportId) -> Result<VoucherImport> {
-        self.mongo.voucher_imports.by_id(id).await?.ok_or_else(|| named::unknown("import"))
+        self.durable.voucher_imports.by_id(id).await?.ok_or_else(|| named::unknown("import"))
     }
 
     /// Imports, newest first.
@@ -231,7 +231,7 @@ impl Vouchers {
     /// # Errors
     /// When the database does not answer.
     pub async fn voucher_imports(&self, page: Page) -> Result<Listed<VoucherImport>> {
-        self.mongo.voucher_imports.list(page).await
+        self.durable.voucher_imports.list(page).await
     }
 }
 

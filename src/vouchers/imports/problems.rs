@@ -31,7 +31,7 @@ impl Vouchers {
             ReportAt::Behind(row, id) => (Ok(ErrorReport::going_on(Vec::new())), Some((row, id))),
             ReportAt::End => return Ok(None),
         };
-        let lines = self.mongo.voucher_imports.problems(import, after, LINES_PER_PAGE).await?;
+        let lines = self.durable.voucher_imports.problems(import, after, LINES_PER_PAGE).await?;
         let next = match lines.last() {
             Some((id, line)) if lines.len() >= LINES_PER_PAGE as usize => ReportAt::Behind(line.row, *id),
             _ => ReportAt::End,
