@@ -78,7 +78,8 @@ impl<L: Link, D: PaymentRecords> Payments<L, D> {
     }
 
     /// Somebody else had decided that this money buys nothing, and units came back just before this call confirmed. It was
-    /// slower than it may be ([`super::callback::TAKEN_FOR`]). The first decision stands, and its refund.
+    /// slower than it may be ([`super::callback::TAKEN_FOR`]), and the live store has lost that it had refused already. The
+    /// first decision stands, and its refund.
     async fn take_back(&self, payment: &Payment, outcome: PaymentOutcome) -> Result<()> {
         tracing::warn!(reservation = %payment.reservation, outcome = outcome.as_str(), "a payment was confirmed after it was refused; its units go back");
         let operation = format!("payment {}", payment.reservation);
