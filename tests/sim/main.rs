@@ -14,4 +14,5 @@ mod planted;
 mod redis;
 mod remembered;
 mod seeds;
+mod vouchers;
 mod world;

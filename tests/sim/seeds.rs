@@ -104,7 +104,8 @@ fn report(found: &Found) -> String {
     )
 }
 
-fn number(name: &str) -> Option<u64> {
+/// A number in the environment.
+pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }

@@ -50,7 +50,7 @@ pub fn comparable(words: &[Bytes], answer: Reply) -> Reply {
             pairs.sort_by_key(|pair| format!("{pair:?}"));
             Reply::Array(pairs.concat())
         }
-        ("SMEMBERS", Reply::Array(mut items)) => {
+        ("SMEMBERS" | "HVALS", Reply::Array(mut items)) => {
             items.sort_by_key(|item| format!("{item:?}"));
             Reply::Array(items)
         }

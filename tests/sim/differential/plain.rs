@@ -69,7 +69,8 @@ fn strings(random: &mut StdRng) -> Line {
 fn keys(random: &mut StdRng) -> Line {
     let kind = word(random, &["string", "hash", "set", "zset", "stream", "none"]);
     let (key, other) = (key(random, &kind), key(random, "hash"));
-    match random.random_range(0..10) {
+    match random.random_range(0..11) {
+        10 => line(&["PERSIST", &key]),
         0 => line(&["DEL", &key, &other]),
         1 => line(&["UNLINK", &key]),
         2 => line(&["EXISTS", &key, &other, &key]),
@@ -85,7 +86,8 @@ fn keys(random: &mut StdRng) -> Line {
 
 fn hashes(random: &mut StdRng) -> Line {
     let (key, field, other) = (key(random, "hash"), member(random), member(random));
-    match random.random_range(0..10) {
+    match random.random_range(0..11) {
+        10 => line(&["HVALS", &key]),
         0 => line(&["HGET", &key, &field]),
         1 => line(&["HMGET", &key, &field, &other, &field]),
         2 => line(&["HGETALL", &key]),

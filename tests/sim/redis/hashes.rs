@@ -57,3 +57,8 @@ pub fn exists(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
 pub fn length(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     Ok(Reply::count(keys.read::<Hash>(&words[0])?.map_or(0, Hash::len)))
 }
+
+pub fn values(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
+    let values = keys.read::<Hash>(&words[0])?.into_iter().flat_map(|hash| hash.values().cloned());
+    Ok(Reply::list(values.collect::<Vec<_>>()))
+}

@@ -35,6 +35,10 @@ fn expire(keys: &mut Keyspace, key: &Bytes, ttl_ms: i64) -> Answer {
     Ok(Reply::Int(1))
 }
 
+pub fn persist(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
+    Ok(Reply::Int(i64::from(keys.persist(&words[0]))))
+}
+
 pub fn ttl_ms(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     Ok(Reply::Int(match keys.expiry(&words[0]) {
         None => -2,

@@ -161,6 +161,12 @@ impl Keyspace {
         self.bury(key);
     }
 
+    /// The key expires no more; whether it would have.
+    pub fn persist(&mut self, key: &[u8]) -> bool {
+        self.bury(key);
+        self.entries.get_mut(key).is_some_and(|entry| entry.expires_at_ms.take().is_some())
+    }
+
     /// Every key with its value, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Value)> {
         self.entries.iter().filter(|(_, entry)| self.alive(entry)).map(|(key, entry)| (key, &entry.value))

@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use super::keyspace::{Keyspace, SortedSet};
 use super::number::{float, float_text};
 use super::reply::{Answer, Bytes, Reply, SYNTAX};
+use super::scan::Scan;
 
 /// `ZADD key [NX | XX] score member [score member ...]`
 pub fn add(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
@@ -44,6 +45,14 @@ pub fn length(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
 pub fn score(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
     let score = keys.read::<SortedSet>(&words[0])?.and_then(|set| set.get(&words[1]));
     Ok(score.map_or(Reply::Nil, |score| Reply::text(float_text(*score))))
+}
+
+/// One page holds them all, however many are asked for: Redis promises no more.
+pub fn scan(keys: &mut Keyspace, words: &[Bytes]) -> Answer {
+    Scan::parse(Arguments::new(&words[1..]))?;
+    let set = keys.read::<SortedSet>(&words[0])?.into_iter().flatten();
+    let pairs = set.flat_map(|(member, score)| [member.clone(), float_text(*score).into()]);
+    Ok(Reply::Array(vec![Reply::text("0"), Reply::list(pairs.collect::<Vec<_>>())]))
 }
 
 /// What a range command selects by.
