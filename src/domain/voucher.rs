@@ -258,6 +258,9 @@ pub const fn kept_for(product: ProductId) -> ClientId {
     ClientId::from_bytes(product.bytes())
 }
 
+/// Resets that an order remembers. A late write is a matter of seconds.
+const ROUNDS_REMEMBERED: u32 = 8;
+
 /// An order of vouchers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoucherOrder {
@@ -290,10 +293,19 @@ impl VoucherOrder {
         (before..before + count).map(|position| format!("{}-{}-{position:04}", self.id, self.round)).collect()
     }
 
-    /// The order as it was before it was reset, if it ever was.
+    /// The items that it had before it was reset: whoever was about to fill those may do so late.
     #[must_use]
-    pub fn round_before(&self) -> Option<Self> {
-        (self.round > 1).then(|| Self { round: self.round - 1, ..self.clone() })
+    pub fn items_before(&self) -> Vec<String> {
+        let rounds = self.round.saturating_sub(ROUNDS_REMEMBERED).max(1)..self.round;
+        rounds.flat_map(|round| Self { round, ..self.clone() }.all_items()).collect()
+    }
+
+    /// Its items, and those that it had before.
+    #[must_use]
+    pub fn items_ever(&self) -> Vec<String> {
+        let mut items = self.items_before();
+        items.extend(self.all_items());
+        items
     }
 
     /// All of its items, in the order of its lines.

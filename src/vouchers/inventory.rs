@@ -69,8 +69,8 @@ inventory! {
     fn advance_order(&self, order: &VoucherOrder, from: &[VoucherOrderStatus], to: VoucherOrderStatus, reason: Option<&str>, due_at: Option<DateTime<Utc>>) -> bool = voucher_orders.advance;
     /// Orders that are to be looked at again.
     fn due_orders(&self, now: DateTime<Utc>, limit: u32) -> Vec<VoucherOrder> = voucher_orders.due;
-    /// Nothing is to be looked at any more.
-    fn rest_order(&self, id: VoucherOrderId) -> () = voucher_orders.rest;
+    /// An order that is as it was seen is not looked at any more.
+    fn rest_order(&self, order: &VoucherOrder) -> () = voucher_orders.rest;
     /// Records which units filled an order.
     fn log_inward(&self, order: VoucherOrderId, units: &[Unit]) -> () = voucher_orders.log_inward;
     /// Records that somebody has seen the codes of an order.

@@ -100,10 +100,8 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
 
     /// Gives the items of a pending order their units.
     pub(super) async fn fulfil(&self, order: VoucherOrder, client: &Client) -> Result<VoucherOrder> {
-        if let Some(before) = order.round_before() {
-            // Whoever has reset it may have died before it took these back.
-            self.release(&before.all_items()).await?;
-        }
+        // Whoever has reset it may have died before it took these back.
+        self.release(&order.items_before()).await?;
         let mut units = Vec::new();
         for (index, line) in order.lines.iter().enumerate() {
             match self.allocate(&self.allocation(&order, client, index, line).await?).await {
@@ -117,10 +115,10 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
             }
         }
         self.durable.log_inward(order.id, &units).await?;
-        let advanced = self.durable.advance_order(&order, &[Pending], Allocated, None, None).await?;
+        let advanced = self.durable.advance_order(&order, &[Pending], Allocated, None, self.look_after(&order)).await?;
         let now = self.voucher_order(order.id).await?;
         if !advanced && (now.round != order.round || now.status == Cancelled) {
-            self.release(&order.all_items()).await?;
+            self.release(&order.items_ever()).await?;
         }
         Ok(now)
     }
@@ -162,8 +160,13 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
             }
             order = now;
         }
-        self.release(&order.all_items()).await?;
+        self.release(&order.items_ever()).await?;
         self.voucher_order(order.id).await
+    }
+
+    /// When an order that was reset is looked at once more: a late write may fill one of the items that it had before.
+    fn look_after(&self, order: &VoucherOrder) -> Option<DateTime<Utc>> {
+        (order.round > 1).then(|| self.clock.now() + LATE)
     }
 
     /// Takes back what an order has and gives its items other vouchers. Only if none was shown.
@@ -204,7 +207,7 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
             return Err(Error::refused(Code::VoucherState, what));
         }
         // Before anything is shown: of this and a cancellation at the same moment, one is first.
-        if !self.durable.advance_order(order, &[Allocated, Delivered], Delivered, None, None).await? {
+        if !self.durable.advance_order(order, &[Allocated, Delivered], Delivered, None, self.look_after(order)).await? {
             return Err(no_codes());
         }
         let mut shown: HashMap<String, Unit> = HashMap::new();
@@ -260,14 +263,17 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
                 let client = self.client(order.client).await?;
                 self.fulfil(order, &client).await.map(|_| ())
             }
-            Allocated | Delivered => self.durable.rest_order(order.id).await,
+            Allocated | Delivered => {
+                self.release(&order.items_before()).await?;
+                self.durable.rest_order(&order).await
+            }
             Cancelled => self.release_late(&order).await,
         }
     }
 
     pub(super) async fn release_late(&self, order: &VoucherOrder) -> Result<()> {
-        self.release(&order.all_items()).await?;
-        self.durable.rest_order(order.id).await
+        self.release(&order.items_ever()).await?;
+        self.durable.rest_order(order).await
     }
 
     /// An order.

@@ -124,7 +124,7 @@ impl Vouchers {
                 self.release_late(&order).await
             }
             (Standing::Open, _) => self.look_later(&order).await,
-            (Standing::Confirmed, Allocated | Delivered) => self.durable.voucher_orders.rest(order.id).await,
+            (Standing::Confirmed, Allocated | Delivered) => self.finish_order(order).await,
             (Standing::Confirmed, Pending) => self.fill(order, sold).await.map(|_| ()),
             (Standing::Confirmed, Cancelled) => {
                 let due_at = Some(self.clock.now() + LATE);
@@ -248,7 +248,7 @@ impl Vouchers {
             let reason = Some("the reservation was cancelled");
             let orders = &self.durable.voucher_orders;
             if order.status == Cancelled || orders.advance(&order, from, Cancelled, reason, due_at).await? {
-                let released = self.release(&order.all_items()).await?;
+                let released = self.release(&order.items_ever()).await?;
                 let revoked = |status: UnitStatus| status == UnitStatus::Revoked;
                 return Ok(released.iter().filter(|unit| revoked(unit.status)).count() as u64);
             }

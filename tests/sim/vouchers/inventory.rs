@@ -92,7 +92,7 @@ impl Books {
 
     fn assign(&mut self, assignment: &Assignment) {
         let taken = self.units.values().any(|stored| stored.unit.item.as_ref() == Some(&assignment.item));
-        if taken && self.bug != Some(Bug::ItemsAreNotUnique) {
+        if taken {
             return;
         }
         let unguarded = self.bug == Some(Bug::AssignmentIsNotGuarded);
@@ -376,9 +376,11 @@ impl Inventory for SimInventory {
         self.ask(move |books| books.due(now).into_iter().take(limit as usize).collect()).await
     }
 
-    async fn rest_order(&self, id: VoucherOrderId) -> Result<()> {
+    async fn rest_order(&self, seen: &VoucherOrder) -> Result<()> {
+        let (id, status, round) = (seen.id, seen.status, seen.round);
         self.ask(move |books| {
-            books.orders.iter_mut().filter(|kept| kept.order.id == id).for_each(|kept| kept.due_at = None);
+            let as_seen = |order: &VoucherOrder| order.id == id && order.status == status && order.round == round;
+            books.orders.iter_mut().filter(|kept| as_seen(&kept.order)).for_each(|kept| kept.due_at = None);
         })
         .await
     }

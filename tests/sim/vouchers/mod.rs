@@ -29,8 +29,6 @@ pub enum Bug {
     ReleaseDoesNotCompare,
     /// A released unit is not marked as one that is to be placed.
     ReleaseIsNotMarked,
-    /// An item can have two units.
-    ItemsAreNotUnique,
 }
 
 /// A schedule that breaks something.

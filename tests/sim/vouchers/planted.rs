@@ -36,9 +36,3 @@ fn a_release_that_nobody_places_after_a_crash_is_found() {
     let what = found(Bug::ReleaseIsNotMarked);
     assert!(what.contains("should have"), "{what}");
 }
-
-#[test]
-fn items_that_can_have_two_units_are_found() {
-    let what = found(Bug::ItemsAreNotUnique);
-    assert!(what.contains("units"), "{what}");
-}

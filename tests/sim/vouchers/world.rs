@@ -41,9 +41,9 @@ jwt_secret = "nobody signs in here, and it is long enough"
 data_key = "dGVzdHMgb25seTogMzIgYnl0ZXMgb2YgYSBrZXkhISE="
 "#;
 
-const RECONCILE_INTERVAL: Duration = Duration::from_millis(700);
+const RECONCILE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// Longer than anything that was under way: cancelled orders are looked at once more after half a minute.
-const QUIET: Duration = Duration::from_secs(150);
+const QUIET: Duration = Duration::from_secs(80);
 pub const PROCESSES: usize = 2;
 pub const CLIENTS: usize = 2;
 

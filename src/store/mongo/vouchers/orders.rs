@@ -249,12 +249,15 @@ impl VoucherOrders {
         within(self.deadline, "listing voucher orders", call).await?.into_iter().map(VoucherOrder::try_from).collect()
     }
 
-    /// Nothing is to be looked at any more.
+    /// The order is not looked at any more, if it is as it was seen.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn rest(&self, id: VoucherOrderId) -> Result<()> {
-        let call = self.collection.update_one(by_id(id), doc! { "$unset": { "dueAt": "" } });
+    pub async fn rest(&self, seen: &VoucherOrder) -> Result<()> {
+        let mut filter = by_id(seen.id);
+        filter.insert("status", seen.status.as_str());
+        filter.insert("round", i64::from(seen.round));
+        let call = self.collection.update_one(filter, doc! { "$unset": { "dueAt": "" } });
         within(self.deadline, "changing a voucher order", call).await.map(|_| ())
     }
 
