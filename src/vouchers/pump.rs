@@ -1,9 +1,9 @@
 //! The pump: every pool is compared with the database and mended, while it is in use.
 //!
 //! Pools are never cleared and filled again. Each available unit is placed where it belongs, which changes nothing if it is
-//! there; then each member of each pool is looked up, and goes if no unit is to be had under its name. Claims stay.
+//! there; then each member of a pool that has others is looked up, and goes if no unit is to be had under its name. Claims stay.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{Inventory, Vouchers};
 use crate::domain::ids::VoucherProductId;
@@ -62,14 +62,25 @@ impl<L: Link, D: Inventory> Vouchers<L, D> {
         let mut pumped = Pumped::default();
         let page = |after| self.durable.units_page(product, after, UNITS_AT_ONCE);
         let mut units = page(None).await?;
+        let (from, mut sizes, mut all_in) = (self.sold_from(), HashMap::<String, u64>::new(), true);
         while let Some(last) = units.last() {
             // The database reads the next page while the live store works on this one.
             let (next, placed) = tokio::join!(page(Some(last.id)), self.place_settling(&units, |_| None));
+            let placed = placed?;
             pumped.units += units.len() as u64;
-            pumped.moved += placed?.moved;
+            pumped.moved += placed.moved;
+            all_in &= placed.claimed == 0 && placed.stale == 0;
+            for pool in units.iter().filter_map(|unit| unit.pool(from)) {
+                *sizes.entry(self.live.keys().pool(&pool)).or_default() += 1;
+            }
             units = next?;
         }
-        for (pool, _) in self.live.pool_sizes(product).await? {
+        for (pool, size) in self.live.pool_sizes(product).await? {
+            // A pool that has what was placed, and no more, has no stray. Should one hide behind a unit that was taken
+            // meanwhile, it is refused when it is allocated, and found by the next pump.
+            if all_in && sizes.get(&pool) == Some(&size) {
+                continue;
+            }
             pumped.removed += self.purge(product, &pool).await?;
         }
         tracing::info!(%product, units = pumped.units, moved = pumped.moved, removed = pumped.removed, "pools pumped");

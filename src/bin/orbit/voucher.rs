@@ -26,7 +26,7 @@ pub struct MeasureArgs {
     /// Codes in the inventory.
     #[arg(long, default_value_t = 1_000_000)]
     units: u64,
-    /// Codes that are allocated; one more tenth of it with the database. At most half of the inventory.
+    /// Codes that are allocated; one more tenth of it with the database. At most a third of the inventory.
     #[arg(long, default_value_t = 200_000)]
     allocations: u64,
     /// Allocations under way at once.
@@ -68,7 +68,7 @@ pub async fn run(command: &VoucherCommand, mut config: Config) -> anyhow::Result
 }
 
 async fn measure(app: &App, yardstick: &Yardstick, args: &MeasureArgs) -> anyhow::Result<Measured> {
-    anyhow::ensure!(args.allocations * 2 <= args.units, "allocations must be at most half of the units");
+    anyhow::ensure!(args.allocations * 3 <= args.units, "allocations must be at most a third of the units");
     anyhow::ensure!(args.allocations > 0 && args.callers > 0, "allocations and callers must be at least 1");
     app.mongo().migrate().await?;
     let size = (args.units, args.allocations, args.callers);

@@ -455,7 +455,7 @@ async fn processes_killed_while_codes_are_sold_lose_no_code_and_sell_none_twice(
                     done.fetch_add(1, Ordering::SeqCst);
                     let look = there.request(Method::GET, &format!("{}/codes", reservation(sale)));
                     let shown = Actor::try_send(look).await.ok().filter(|shown| shown.status == 200)?;
-                    if number % 4 == 0 {
+                    if number.is_multiple_of(4) {
                         Actor::try_send(there.request(Method::POST, &format!("{}/cancel", reservation(sale))))
                             .await
                             .ok();
