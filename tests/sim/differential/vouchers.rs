@@ -14,12 +14,13 @@ const SCORES: [&str; 4] = ["1800000000", "1800000000", "1800086400", "1900000000
 
 /// A call of a script, or a command that makes something for it to find.
 pub fn command(random: &mut StdRng) -> Vec<Bytes> {
-    let words = match random.random_range(0..20) {
-        0..=8 => place(random),
-        9..=15 => allocate(random),
-        16 => line(&["HDEL", &keys().claims(product()), &item(random)]),
-        17 => line(&["ZREM", &pool(random), &unit(random).member()]),
-        18 => line(&["SMEMBERS", &keys().pools(product())]),
+    let words = match random.random_range(0..40) {
+        0..=19 => place(random),
+        20..=33 => allocate(random),
+        34 | 35 => line(&["HDEL", &keys().claims(product()), &item(random)]),
+        36 => line(&["ZREM", &pool(random), &unit(random).member()]),
+        37 => line(&["SMEMBERS", &keys().pools(product())]),
+        38 => line(&["DEL", &keys().claims(product())]),
         _ => damage(random),
     };
     words.into_iter().map(Bytes::from).collect()
@@ -49,6 +50,11 @@ fn pool(random: &mut StdRng) -> String {
     keys().pool(&Pool { product: product(), denomination, vendor, client })
 }
 
+/// Now and then what no caller would say.
+fn seldom(random: &mut StdRng, wrong: &[&str], right: &[&str]) -> String {
+    if random.random_bool(0.02) { pick(random, wrong) } else { pick(random, right) }
+}
+
 fn place(random: &mut StdRng) -> Line {
     let mut names = vec![keys().claims(product()), keys().pools(product())];
     let mut arguments = line(&["100000000"]);
@@ -57,8 +63,8 @@ fn place(random: &mut StdRng) -> Line {
         names.push(keys().unit(product(), unit));
         names.push(if belongs { pool(random) } else { keys().pools(product()) });
         arguments.push(unit.member());
-        arguments.push(pick(random, &["1", "1", "2", "2", "3", "4", "5", "x", "1.5", "9999999999999999"]));
-        arguments.push(if random.random_bool(0.95) { pick(random, &SCORES) } else { pick(random, &["", "x", "-1"]) });
+        arguments.push(seldom(random, &["x", "1.5", "9999999999999999"], &["1", "2", "2", "3", "4", "5"]));
+        arguments.push(seldom(random, &["", "x", "-1"], &SCORES));
         arguments.push(u8::from(belongs).to_string());
         arguments.push(if random.random_bool(0.3) { item(random) } else { String::new() });
         arguments.extend(line(&["a vendor", "25.00"]));
@@ -70,8 +76,8 @@ fn place(random: &mut StdRng) -> Line {
 fn allocate(random: &mut StdRng) -> Line {
     let pools: Vec<String> = (0..random.random_range(0..5)).map(|_| pool(random)).collect();
     let reserved = random.random_range(0..=pools.len());
-    let mut arguments = vec![if random.random_bool(0.95) { reserved.to_string() } else { "x".to_owned() }];
-    arguments.push(pick(random, &["0", "0", "1800000001", "1800000001", "1850000000", "x", "-1", ""]));
+    let mut arguments = vec![seldom(random, &["x", ""], &[&reserved.to_string()])];
+    arguments.push(seldom(random, &["x", "-1", ""], &["0", "1800000001", "1850000000"]));
     let first = random.random_range(0..6);
     arguments.extend((first..first + random.random_range(0..4)).map(|number| format!("item-{}", number % 6)));
     let mut names = vec![keys().claims(product())];
