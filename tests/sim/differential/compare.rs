@@ -45,10 +45,12 @@ pub fn comparable(words: &[Bytes], answer: Reply) -> Reply {
     let answer = without_times(answer);
     match (name(words).as_str(), answer) {
         ("EVAL" | "EVALSHA", Reply::Error(text)) => Reply::Error(error_in_script(&text)),
-        ("HGETALL", Reply::Array(items)) => {
-            let mut pairs: Vec<&[Reply]> = items.chunks(2).collect();
-            pairs.sort_by_key(|pair| format!("{pair:?}"));
-            Reply::Array(pairs.concat())
+        ("HGETALL", Reply::Array(items)) => Reply::Array(in_order(&items)),
+        ("ZSCAN", Reply::Array(mut page)) => {
+            if let Some(Reply::Array(items)) = page.get_mut(1) {
+                *items = in_order(items);
+            }
+            Reply::Array(page)
         }
         ("SMEMBERS" | "HVALS", Reply::Array(mut items)) => {
             items.sort_by_key(|item| format!("{item:?}"));
@@ -60,19 +62,31 @@ pub fn comparable(words: &[Bytes], answer: Reply) -> Reply {
     }
 }
 
-/// Replaces the time of day, and stream ids made from it. It has thirteen digits, and nothing else here has.
+/// Pairs that have no order, in one.
+fn in_order(items: &[Reply]) -> Vec<Reply> {
+    let mut pairs: Vec<&[Reply]> = items.chunks(2).collect();
+    pairs.sort_by_key(|pair| format!("{pair:?}"));
+    pairs.concat()
+}
+
+/// Replaces the time of day, and stream ids made from it, in each word. It has thirteen digits, and nothing else here has.
 fn without_times(answer: Reply) -> Reply {
     match answer {
         Reply::Bulk(bytes) => {
-            let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            match bytes.get(13) {
-                None if digits == 13 => Reply::text("<ms>"),
-                Some(b'-') if digits == 13 => Reply::text("<id>"),
-                _ => Reply::Bulk(bytes),
-            }
+            let words: Vec<&[u8]> = bytes.split(|byte| *byte == b' ').map(without_time).collect();
+            Reply::Bulk(words.join(&b' '))
         }
         Reply::Array(items) => Reply::Array(items.into_iter().map(without_times).collect()),
         other => other,
+    }
+}
+
+fn without_time(word: &[u8]) -> &[u8] {
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match word.get(13) {
+        None if digits == 13 => b"<ms>",
+        Some(b'-') if digits == 13 => b"<id>",
+        _ => word,
     }
 }
 

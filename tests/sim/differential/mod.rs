@@ -6,38 +6,42 @@ mod oddities;
 mod pair;
 mod plain;
 mod production;
+mod vouchers;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::redis::Bytes;
 use pair::Pair;
 
 /// Seeds of each kind of sequence, and steps in each of them.
 const SEEDS: u64 = 50;
 const STEPS: usize = 150;
 
-#[tokio::test]
-async fn plain_commands_do_what_they_do_in_redis() {
+/// Runs random commands on both, and compares what is there afterwards.
+async fn compared(what: &str, command: fn(&mut StdRng) -> Vec<Bytes>) {
     let mut pair = Pair::start().await;
     for seed in 0..SEEDS {
-        pair.begin(format!("plain commands, seed {seed}")).await;
+        pair.begin(format!("{what}, seed {seed}")).await;
         let mut random = StdRng::seed_from_u64(seed);
         for _ in 0..STEPS {
-            pair.agree(plain::command(&mut random)).await;
+            pair.agree(command(&mut random)).await;
         }
         pair.agree_on_contents().await;
     }
 }
 
 #[tokio::test]
+async fn plain_commands_do_what_they_do_in_redis() {
+    compared("plain commands", plain::command).await;
+}
+
+#[tokio::test]
 async fn production_scripts_do_what_they_do_in_redis() {
-    let mut pair = Pair::start().await;
-    for seed in 0..SEEDS {
-        pair.begin(format!("production scripts, seed {seed}")).await;
-        let mut random = StdRng::seed_from_u64(seed);
-        for _ in 0..STEPS {
-            pair.agree(production::command(&mut random)).await;
-        }
-        pair.agree_on_contents().await;
-    }
+    compared("production scripts", production::command).await;
+}
+
+#[tokio::test]
+async fn scripts_of_vouchers_do_what_they_do_in_redis() {
+    compared("scripts of vouchers", vouchers::command).await;
 }

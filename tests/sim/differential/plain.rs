@@ -118,9 +118,10 @@ fn score(random: &mut StdRng) -> String {
 
 fn sorted_sets(random: &mut StdRng) -> Line {
     let (key, first, second) = (key(random, "zset"), member(random), member(random));
-    match random.random_range(0..11) {
+    match random.random_range(0..12) {
         0..=2 => line(&["ZADD", &key, &score(random), &first, &score(random), &second]),
         3 => line(&["ZADD", &key, &word(random, &["NX", "XX"]), &score(random), &first]),
+        11 => line(&["ZSCAN", &key, &word(random, &["0", "0", "0", "x"])]),
         4 => line(&["ZREM", &key, &first, &second]),
         5 => line(&["ZCARD", &key]),
         6 => line(&["ZSCORE", &key, &first]),

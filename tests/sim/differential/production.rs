@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 
 use crate::redis::Bytes;
 
-type Line = Vec<String>;
+pub type Line = Vec<String>;
 
 const STATUSES: [&str; 4] = ["NOT_STARTED", "LIVE", "PAUSED", "STOPPED"];
 const TOKENS: [&str; 2] = ["one token", "another token"];
@@ -50,16 +50,16 @@ fn user(random: &mut StdRng) -> UserId {
     UserId::from_bytes([random.random_range(1..6); 12])
 }
 
-fn pick(random: &mut StdRng, from: &[&str]) -> String {
+pub fn pick(random: &mut StdRng, from: &[&str]) -> String {
     from[random.random_range(0..from.len())].to_owned()
 }
 
-fn line(words: &[&str]) -> Line {
+pub fn line(words: &[&str]) -> Line {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// `EVAL` of a script of ours.
-fn call(name: &str, keys: Line, arguments: Line) -> Line {
+pub fn call(name: &str, keys: Line, arguments: Line) -> Line {
     let source = SOURCES.iter().find(|(script, _)| *script == name).unwrap().1;
     let mut words = line(&["EVAL", source, &keys.len().to_string()]);
     words.extend(keys);

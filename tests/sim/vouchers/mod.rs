@@ -3,6 +3,7 @@
 //! `ORBIT_SIM_SEEDS` and `ORBIT_SIM_SEED` are as for sales.
 
 mod check;
+mod fefo;
 mod inventory;
 mod planted;
 mod step;

@@ -36,3 +36,11 @@ fn a_release_that_nobody_places_after_a_crash_is_found() {
     let what = found(Bug::ReleaseIsNotMarked);
     assert!(what.contains("should have"), "{what}");
 }
+
+#[test]
+fn a_unit_that_is_taken_without_a_claim_is_found() {
+    const CLAIM: &str =
+        "redis.call('HSET', KEYS[1], ARGV[2 + item], unit.member .. ' ' .. score .. ' ' .. now .. ' ' .. unit.phase)";
+    let what = found(Bug::Script(&[(CLAIM, "")]));
+    assert!(what.contains("should have"), "{what}");
+}
