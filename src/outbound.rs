@@ -2,7 +2,7 @@
 //! request, so an address inside our network must never be reached: not by its number, and not through a name that leads
 //! there.
 //!
-//! A name is resolved by the connection itself, through [`PublicOnly`]: what was checked is what is connected to.
+//! A name is resolved by the connection itself, through a resolver of its own: what was checked is what is connected to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{RETRY_AFTER, SET_COOKIE};
-use reqwest::{Method, Request, RequestBuilder, Response, Url};
+use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -249,18 +249,18 @@ async fn problem(doing: &'static str, response: Response) -> ApiError {
     ApiError {
         doing,
         status: status.as_u16(),
-        code: problem.code.unwrap_or_else(|| code_of(status.as_u16(), &message)),
+        code: problem.code.unwrap_or_else(|| code_of(status, &message)),
         message,
         retry_after: retry_after.map(Duration::from_secs),
     }
 }
 
 /// Servers that predate error codes tell refusals apart by their text alone.
-pub(super) fn code_of(status: u16, message: &str) -> String {
+fn code_of(status: StatusCode, message: &str) -> String {
     match (status, message) {
-        (409, "sold out") => "sold_out".to_owned(),
-        (409, "already booked") => "already_booked".to_owned(),
-        _ => format!("http_{status}"),
+        (StatusCode::CONFLICT, "sold out") => "sold_out".to_owned(),
+        (StatusCode::CONFLICT, "already booked") => "already_booked".to_owned(),
+        _ => format!("http_{}", status.as_u16()),
     }
 }
 
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn codes_come_from_the_text_where_there_are_none() {
-        assert_eq!(code_of(409, "sold out"), "sold_out");
-        assert_eq!(code_of(502, "sold out"), "http_502");
+        assert_eq!(code_of(StatusCode::CONFLICT, "sold out"), "sold_out");
+        assert_eq!(code_of(StatusCode::BAD_GATEWAY, "sold out"), "http_502");
     }
 
     #[test]

@@ -37,7 +37,7 @@ enum Command {
     Check(check::CheckArgs),
     /// Apply migrations, or show or revert them.
     Migrate(migrate::MigrateArgs),
-    /// Make administrators, and tokens for load tests.
+    /// Manage administrators.
     #[command(subcommand)]
     Admin(admin::AdminCommand),
     /// Seal vouchers with another key.
