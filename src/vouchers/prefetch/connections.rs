@@ -108,7 +108,7 @@ impl Connections {
     /// [`crate::error::Code::NotFound`] if it has none; when the database does not answer.
     pub async fn of_vendor(&self, vendor: VendorId) -> Result<Connection> {
         let found = self.mongo.vendor_connections.of_vendor(vendor).await?;
-        found.ok_or_else(|| Error::not_found("the vendor has no connection"))
+        found.ok_or_else(|| Error::not_found("connection not found"))
     }
 
     /// Whether a vendor has a connection that is enabled.
@@ -125,7 +125,7 @@ impl Connections {
     /// [`crate::error::Code::NotFound`] if it has none; when the database does not answer.
     pub async fn remove(&self, admin: UserId, vendor: VendorId) -> Result<()> {
         if !self.mongo.vendor_connections.remove(vendor).await? {
-            return Err(Error::not_found("the vendor has no connection"));
+            return Err(Error::not_found("connection not found"));
         }
         tracing::info!(%vendor, %admin, "a vendor's connection was removed");
         Ok(())

@@ -24,6 +24,7 @@ impl Office {
         let mut config = harness::config().await;
         // A busy machine is slow to answer.
         config.mongo.deadline_ms = 30_000;
+        config.vouchers.claim_ttl_ms = 30_000;
         adjust(&mut config);
         config.validate().unwrap();
         let app = TestApp::with(config).await;
