@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use chrono::SubsecRound;
 use futures::future::BoxFuture;
 
 use super::http::{HttpVendor, VendorConnection, base_url};
@@ -80,7 +81,8 @@ impl Connections {
     /// [`Error::Invalid`]: an address that requests are not sent to, no key for it, or the vendor of trials where there is
     /// none; when the database does not answer.
     pub async fn set(&self, admin: UserId, vendor: VendorId, way: NewWay, enabled: bool) -> Result<Connection> {
-        let set_at = self.clock.now();
+        // As the database keeps it.
+        let set_at = self.clock.now().trunc_subsecs(3);
         let way = match way {
             NewWay::Sandbox if self.config.sandbox => Way::Sandbox,
             NewWay::Sandbox => return Err(Error::invalid("kind", "must be HTTP: prefetch.sandbox is off")),
