@@ -40,7 +40,7 @@ enum Command {
     /// Manage administrators.
     #[command(subcommand)]
     Admin(admin::AdminCommand),
-    /// Seal vouchers with another key.
+    /// Seal vouchers with another key, or measure how fast they are.
     #[command(subcommand)]
     Voucher(voucher::VoucherCommand),
     /// Print openapi.yaml, or check that a file is up to date.
