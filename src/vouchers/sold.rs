@@ -75,7 +75,9 @@ impl Vouchers {
                 }
             }
             if !over.is_empty() {
-                self.durable.voucher_orders.look_again(kept_for(product), &over, self.clock.now()).await?;
+                // What is cancelled already is looked at when late writes have come.
+                let standing = [Pending, Allocated, Delivered];
+                self.durable.voucher_orders.look_again(kept_for(product), &over, &standing, self.clock.now()).await?;
             }
         }
         Ok(())
@@ -142,7 +144,7 @@ impl Vouchers {
 
     async fn look_later(&self, order: &VoucherOrder) -> Result<()> {
         let at = self.clock.now() + AGAIN;
-        self.durable.voucher_orders.look_again(order.client, &[&order.reference], at).await
+        self.durable.voucher_orders.look_again(order.client, &[&order.reference], &[order.status], at).await
     }
 
     async fn standing(&self, order: &VoucherOrder, sold: Sold) -> Result<Standing> {

@@ -189,7 +189,7 @@ impl VoucherOrders {
         Ok(rows.first().map_or(0, |row| u64::try_from(row.items).unwrap_or(0)))
     }
 
-    /// Orders of these references are looked at now, those that are there.
+    /// Orders of these references are looked at at this moment, those that are there and in one of these statuses.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -197,9 +197,15 @@ impl VoucherOrders {
         &self,
         client: ClientId,
         references: &[&str],
+        statuses: &[VoucherOrderStatus],
         at: chrono::DateTime<chrono::Utc>,
     ) -> Result<()> {
-        let filter = doc! { "clientId": ObjectId::from_bytes(client.bytes()), "reference": { "$in": references } };
+        let statuses: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
+        let filter = doc! {
+            "clientId": ObjectId::from_bytes(client.bytes()),
+            "reference": { "$in": references },
+            "status": { "$in": statuses },
+        };
         let change = doc! { "$set": { "dueAt": DateTime::from_chrono(at) } };
         let call = self.collection.update_many(filter, change);
         within(self.deadline, "changing voucher orders", call).await.map(|_| ())
